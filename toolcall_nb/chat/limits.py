@@ -42,9 +42,11 @@ class SpendingLimits(Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
+            if value is None:
+                continue
             is_whole = name in ("max_tokens", "max_calls")
             is_number = isinstance(value, int if is_whole else int | float | Decimal) and not isinstance(value, bool)
-            if value is not None and not (is_number and math.isfinite(value) and (value > 0 or name == "max_calls")):
+            if not (is_number and math.isfinite(value) and (value > 0 or name == "max_calls")):
                 kind = "a whole number" if is_whole else "a number"
                 least = "at least 0" if name == "max_calls" else "above 0"
                 raise UsageError(f"{name} is {kind} {least}, or None, but is {value!r:.100}.")

@@ -130,7 +130,7 @@ class Turn:
 
     def _prologue(self, prompt: str, files: Sequence[ev.File]) -> list[Event]:
         """The system prompt, if it is new, and the user's message."""
-        system, events = self._chat.system, [*_message("user", prompt, files)]
+        system, events = self._chat.system, _message("user", prompt, files)
         if system:
             prompts = (message.text for message in reversed(self._chat.transcript.messages) if message.role == "system")
             if next(prompts, None) != system:
@@ -310,14 +310,9 @@ def _without_text_if_calls(events: Iterable[Event], reply: Reply) -> Iterator[Ev
         yield from texts
 
 
-def _message(role: str, text: str, files: Sequence[ev.File] = ()) -> Iterator[Event]:
-    yield ev.Start(role=role)
-    yield from _text_block("text-1", text)
-    yield from files
-    yield ev.Finish(finish_reason="stop")
+def _message(role: str, text: str, files: Sequence[ev.File] = ()) -> list[Event]:
+    return [ev.Start(role=role), *_text_block("text-1", text), *files, ev.Finish(finish_reason="stop")]
 
 
-def _text_block(block: str, text: str) -> Iterator[Event]:
-    yield ev.TextStart(block)
-    yield ev.TextDelta(block, text)
-    yield ev.TextEnd(block)
+def _text_block(block: str, text: str) -> list[Event]:
+    return [ev.TextStart(block), ev.TextDelta(block, text), ev.TextEnd(block)]

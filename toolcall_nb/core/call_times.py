@@ -15,6 +15,8 @@ from toolcall_nb.core.usage import read_requests
 
 __all__ = ["CallTimes", "TimedEvent", "timed_transcript"]
 
+_NOT_OF_CALLS = (ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data)
+
 
 class TimedEvent(NamedTuple):
     """An event and its time in seconds since the start of the run; None if that is unknown."""
@@ -36,6 +38,8 @@ class CallTimes:
 
     def note(self, seconds: float, event: Any) -> None:
         """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
+        if isinstance(event, _NOT_OF_CALLS):  # most are, and `match` tries one class after the other
+            return
         match event:
             case ev.Finish() | ev.MessageMetadata():
                 self._note_tokens(event.message_metadata)

@@ -156,8 +156,8 @@ def _preflight() -> Response:
 
 
 def _add_headers(message: Message, shared: str | None) -> None:
-    given = {name for name, _ in message["headers"]}
-    message["headers"] = [*message["headers"], *(each for each in _SAFE_HEADERS if each[0] not in given)]
+    given = dict(message["headers"])
+    message["headers"] = [*message["headers"], *[each for each in _SAFE_HEADERS if each[0] not in given]]
     if shared is not None:
         headers = MutableHeaders(scope=message)
         headers["access-control-allow-origin"] = shared

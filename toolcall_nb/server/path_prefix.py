@@ -36,17 +36,17 @@ class PathPrefix:
             await self._app(scope, receive, send)
             return
         mounted = scope.get("root_path", "").rstrip("/")
-        outer = self._outer(Headers(scope=scope))
+        outer = self._outer(scope)
         path = _without(_without(scope["path"], mounted), unquote(outer))
         if path == "":  # addresses in the page are relative to its folder, so its own address must end in "/"
             await _redirect_to_folder(scope["path"])(scope, receive, send)
             return
         await self._app({**scope, "path": path, "root_path": "", _KEY: outer + mounted}, receive, send)
 
-    def _outer(self, headers: Headers) -> str:
+    def _outer(self, scope: Scope) -> str:
         """Returns the prefix that the proxy takes off. A header that came twice may be the client's: it is ignored."""
         if self._settings.trusts_forwarded_prefix:
-            match [value.rstrip("/") for value in headers.getlist("x-forwarded-prefix")]:
+            match [value.rstrip("/") for value in Headers(scope=scope).getlist("x-forwarded-prefix")]:
                 case [prefix] if is_path_prefix(prefix):
                     return prefix
         return self._settings.root_path

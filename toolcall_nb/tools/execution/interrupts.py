@@ -209,9 +209,10 @@ def interrupts_handled(is_stopping: Callable[[], bool]) -> Iterator[ThreadInterr
     In a process that ignores SIGINT, since it was started with ``nohup`` or in the background of a script, our own
     SIGINT interrupts the main thread nevertheless. One that arrives while not ``is_stopping`` is ignored there.
     """
-    interrupts, usual = interrupts_of_this_thread(), signal.getsignal(signal.SIGINT)
+    interrupts = interrupts_of_this_thread()
+    usual = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
     is_ignored = usual is signal.SIG_IGN
-    is_handled = threading.current_thread() is threading.main_thread() and (is_ignored or callable(usual))
+    is_handled = is_ignored or callable(usual)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if is_ignored and not is_stopping():
