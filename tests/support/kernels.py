@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -132,16 +133,19 @@ def running_kernel(home: Path, python: Path | None = None) -> Iterator[Kernel]:
     ``python`` is the interpreter of another environment, for another version of ipykernel.
     """
     path = os.pathsep.join(part for part in (str(_REPOSITORY), os.environ.get("PYTHONPATH", "")) if part)
-    manager = KernelManager(kernel_name="python3")
-    if python is not None:
-        assert manager.kernel_spec is not None
-        manager.kernel_spec.argv[0] = str(python)
-    manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}, cwd=str(home))
-    client = manager.blocking_client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=_WITHIN)
-        yield Kernel(manager, client)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    # Sockets with names, in a folder whose path is short enough for one: a port that is free when jupyter_client looks
+    # for one may be taken when the kernel binds it.
+    with TemporaryDirectory(prefix="kernel-") as sockets:
+        manager = KernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/socket")
+        if python is not None:
+            assert manager.kernel_spec is not None
+            manager.kernel_spec.argv[0] = str(python)
+        manager.start_kernel(env={**os.environ, "PYTHONPATH": path, "IPYTHONDIR": str(home)}, cwd=str(home))
+        client = manager.blocking_client()
+        client.start_channels()
+        try:
+            client.wait_for_ready(timeout=_WITHIN)
+            yield Kernel(manager, client)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
