@@ -38,7 +38,7 @@ class CallTimes:
 
     def note(self, seconds: float, event: Any) -> None:
         """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
-        if isinstance(event, _NOT_OF_CALLS):  # most are, and `match` tries one class after the other
+        if isinstance(event, _NOT_OF_CALLS):  # as most are; `match` would try one class after the other
             return
         match event:
             case ev.Finish() | ev.MessageMetadata():

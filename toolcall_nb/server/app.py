@@ -213,12 +213,8 @@ async def _read_body(request: Request, most: int) -> bytes:
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > 2 * most:
         raise _too_long(most)
-    pieces, size, is_whole = [], 0, False
-    while not is_whole:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        piece, is_whole = message.get("body", b""), not message.get("more_body", False)
+    pieces, size = [], 0
+    async for piece in request.stream():
         size += len(piece)
         if size > 2 * most:
             raise _too_long(most)

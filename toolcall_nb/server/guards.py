@@ -156,7 +156,7 @@ def _preflight() -> Response:
 
 
 def _add_headers(message: Message, shared: str | None) -> None:
-    given = dict(message["headers"])
+    given = {name for name, _ in message["headers"]}
     message["headers"] = [*message["headers"], *[each for each in _SAFE_HEADERS if each[0] not in given]]
     if shared is not None:
         headers = MutableHeaders(scope=message)

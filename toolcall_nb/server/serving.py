@@ -58,7 +58,7 @@ class Server:
             lifespan="on",
             ws="none",
             server_header=False,
-            proxy_headers=False,  # nothing here depends on the client's address or the scheme
+            proxy_headers=False,  # no route reads the client's address or the scheme
             timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
             http=limited_protocol(AutoHTTPProtocol, settings.limits),
             limit_concurrency=2 * settings.limits.connections,  # an aborted request still counts for a moment
