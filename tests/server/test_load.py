@@ -18,10 +18,11 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.server.conversations import ServedThreads
-from toolcall_nb.server.event_log import EventLog, event_size
+from toolcall_nb.server.event_log import EventLog, LogReader, event_size
 from toolcall_nb.server.requests import TurnRequest
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.serving import Server
+from toolcall_nb.server.stream_timer import StreamTimer
 
 STREAMS = 500
 
@@ -175,7 +176,7 @@ def test_a_turn_waits_for_its_fastest_reader_until_it_is_freed() -> None:
     assert log.size == 1_000 + event_size(ev.TextDelta("t", "x" * 100))
 
     async def read_one() -> None:
-        with log.reading() as reader:
+        with LogReader(log) as reader:
             assert len(reader.take(1)) == 1
 
     asyncio.run(read_one())
@@ -183,6 +184,38 @@ def test_a_turn_waits_for_its_fastest_reader_until_it_is_freed() -> None:
     assert not is_through.is_set()
     log.free()
     assert is_through.wait(PATIENCE)
+
+
+def test_a_reader_misses_nothing_that_comes_between_its_look_and_its_sleep() -> None:
+    log, count = EventLog(1 << 60), 20_000
+
+    def write() -> None:
+        for _ in range(count):
+            log.append(ev.TextDelta("t", "x"))
+
+    async def read() -> None:
+        with LogReader(log) as reader:
+            threading.Thread(target=write, daemon=True).start()
+            while reader.position < count:
+                reader.has_news = False
+                if reader.is_at_end:
+                    assert await reader.wait(PATIENCE)
+                else:
+                    reader.take(1)
+
+    asyncio.run(read())
+
+
+def test_a_nearer_deadline_rings_before_the_one_in_whose_place_it_came() -> None:
+    async def rings() -> list[str]:
+        timer, has_rung, rung = StreamTimer(asyncio.get_running_loop()), asyncio.Event(), list[str]()
+        timer.start(1_000, lambda: rung.append("far"))
+        timer.start(0.01, lambda: (rung.append("near"), has_rung.set()))
+        await asyncio.wait_for(has_rung.wait(), PATIENCE)
+        timer.close()
+        return rung
+
+    assert asyncio.run(rings()) == ["near"]
 
 
 def test_a_turn_with_too_many_bytes_is_stopped() -> None:
@@ -213,13 +246,14 @@ def test_a_turn_without_readers_is_stopped_with_its_tool() -> None:
         eventually(lambda: "interrupted" in client.get("/api/threads/t").text)
 
 
-def test_a_client_that_leaves_ends_the_models_stream() -> None:
+@pytest.mark.parametrize("said", [words("One"), []], ids=["in the middle", "before the first word"])
+def test_a_client_that_leaves_ends_the_models_stream(said: list[Event]) -> None:
     gate = threading.Event()
-    model = Gated([*words("One"), gate, *words("two", "u")])
+    model = Gated([*said, gate, *words("two", "u")])
     with serving(model, limits={"grace_seconds": 0.2}) as client:
         with client.stream("POST", "/api/chat", json={"message": "Go", "conversationId": "t"}) as response:
-            lines = response.iter_lines()
-            next(lines)
+            if said:
+                next(response.iter_lines())
         assert model.closed.wait(PATIENCE)
 
 

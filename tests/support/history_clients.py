@@ -11,6 +11,7 @@ from tests.support.history_pages import Page
 from toolcall_nb import wire
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.streaming import LIVE, page_chunks, wire_chunks
 from toolcall_nb.server.turn import TurnResponse
@@ -53,19 +54,17 @@ class Client:
     async def _read(self) -> bytes:
         """Reads until the first keep-alive comment or the end of the stream."""
         data = b""
-        with self.run.log.reading(0 if self.wire == LIVE else self.response.start) as reader:
-            gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            async for chunk in self._chunks(reader, gone):
+        with LogReader(self.run.log, 0 if self.wire == LIVE else self.response.start) as reader:
+            async for chunk in self._chunks(reader):
                 data += chunk
                 if chunk.startswith(b": on"):
-                    gone.cancel()
                     break
         return data
 
-    def _chunks(self, reader: Any, gone: asyncio.Future[None]) -> AsyncIterator[bytes]:
+    def _chunks(self, reader: LogReader) -> AsyncIterator[bytes]:
         if self.wire == LIVE:
-            return page_chunks(self.run, reader, gone, max(self.page.seq, 0), _BEAT)
-        return wire_chunks(self.run, self.response, reader, gone, len(self.frames), True, _BEAT)
+            return page_chunks(self.run, reader, max(self.page.seq, 0), _BEAT)
+        return wire_chunks(self.run, self.response, reader, len(self.frames), True, _BEAT)
 
     @property
     def transcript(self) -> Transcript:

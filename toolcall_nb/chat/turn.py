@@ -39,6 +39,8 @@ from toolcall_nb.tools.execution.interrupts import interrupts_of_this_thread
 
 __all__ = ["Turn"]
 
+_ENDS = frozenset((ev.Finish, ev.Abort))
+
 
 class Turn:
     """One turn of a chat. While a tool occupies the thread, its events go to ``live``."""
@@ -97,7 +99,7 @@ class Turn:
             for event in answer:
                 interrupts.are_held = True
                 self._has_begun = True
-                self._has_ended = isinstance(event, ev.Finish | ev.Abort)
+                self._has_ended = type(event) in _ENDS
                 chat.apply(event)
                 interrupts.are_held = False
                 if interrupts.has_come:

@@ -69,7 +69,8 @@ class AppendOnlyText:
         self._count = 0
 
     def __str__(self) -> str:
-        return "".join((*self._joined, *self._pieces[: self._count]))
+        joined = self._joined
+        return "".join((*joined._items[: joined._count], *self._pieces[: self._count]))
 
     def add(self, piece: str) -> AppendOnlyText:
         """Returns this text with one more piece."""

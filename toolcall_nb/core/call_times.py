@@ -15,7 +15,7 @@ from toolcall_nb.core.usage import read_requests
 
 __all__ = ["CallTimes", "TimedEvent", "timed_transcript"]
 
-_NOT_OF_CALLS = (ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data)
+_NOT_OF_CALLS = frozenset((ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data))
 
 
 class TimedEvent(NamedTuple):
@@ -38,7 +38,7 @@ class CallTimes:
 
     def note(self, seconds: float, event: Any) -> None:
         """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
-        if isinstance(event, _NOT_OF_CALLS):  # as most are; `match` would try one class after the other
+        if type(event) in _NOT_OF_CALLS:  # as most are; `match` would try one class after the other
             return
         match event:
             case ev.Finish() | ev.MessageMetadata():

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
@@ -63,7 +64,7 @@ _State: TypeAlias = "tuple[AppendOnlyList[Message], MessageState | None, AppendO
 """All that readers see: the messages that have ended, the message that grows, and the diagnostics."""
 
 
-class Touched(NamedTuple):
+class Touched(Struct, frozen=True):
     """The place that an event changed: a message by its index, and one of its parts by its key (None: the message)."""
 
     message: int
@@ -88,6 +89,7 @@ class TranscriptBuilder:
         self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(before.diagnostics)
         self._current: MessageState | None = None
         self._state: _State = (self._settled, None, self._diagnostics)
+        self._read: tuple[_State, Transcript] = ((AppendOnlyList(), None, AppendOnlyList()), Transcript())
         self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_find_call` checks
 
     def apply(self, event: Event) -> Touched | None:
@@ -107,10 +109,16 @@ class TranscriptBuilder:
 
     @property
     def transcript(self) -> Transcript:
-        """The transcript of the events so far."""
-        settled, current, diagnostics = self._state
+        """The transcript of the events so far. It is kept until the next event, unless a message grows."""
+        state, (read, transcript) = self._state, self._read
+        if state is read:
+            return transcript
+        settled, current, diagnostics = state
         messages = (*settled, current.current()) if current is not None else tuple(settled)
-        return Transcript(messages, self._metadata, tuple(diagnostics))
+        transcript = Transcript(messages, self._metadata, tuple(diagnostics))
+        if current is None or not current.is_open:  # a growing text would be held twice
+            self._read = (state, transcript)
+        return transcript
 
     def role(self, index: int) -> Role:
         """Returns the role of a message."""
@@ -136,8 +144,8 @@ class TranscriptBuilder:
         self._current, self._keys = MessageState(role), {}
         return self._current
 
-    def _change(self, **changes: Any) -> Touched:
-        self._current = replace(self._message(), **changes)
+    def _change(self, message: MessageState, **changes: Any) -> Touched:
+        self._current = replace(message, **changes)
         return Touched(len(self._settled))
 
     def _put(self, slot: Slot) -> Touched:
@@ -157,27 +165,30 @@ class TranscriptBuilder:
         if message is None or not message.is_open or message.role != role:
             message = self._begin(role)
         metadata = _with_metadata(message, event.message_metadata)
-        return self._change(id=event.message_id or message.id, metadata=metadata)
+        return self._change(message, id=event.message_id or message.id, metadata=metadata)
 
     def _finish(self, event: ev.Finish) -> Touched:
-        metadata = _with_metadata(self._message(), event.message_metadata)
-        return self._change(is_open=False, finish_reason=event.finish_reason, metadata=metadata)
+        message = self._message()
+        metadata = _with_metadata(message, event.message_metadata)
+        return self._change(message, is_open=False, finish_reason=event.finish_reason, metadata=metadata)
 
     def _abort(self, event: ev.Abort) -> Touched:
         for slot in self._message().slots:
             if isinstance(slot.part, ToolCall) and not slot.part.is_final:
                 self._set_call(slot, changed_call(slot.part, state=State.INTERRUPTED))
-        return self._change(is_open=False, aborted=event.reason or "")
+        return self._change(self._message(), is_open=False, aborted=event.reason or "")
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
-        return self._change(metadata=_with_metadata(self._message(), event.message_metadata))
+        message = self._message()
+        return self._change(message, metadata=_with_metadata(message, event.message_metadata))
 
     def _start_step(self, _: ev.StartStep) -> None:
-        self._change(step_start=self._message().next_key)
+        message = self._message()
+        self._change(message, step_start=message.next_key)
 
     def _reset_step(self, _: ev.ResetStep) -> Touched:
         message = self._message()
-        return self._change(slots=message.slots.without(message.step_start))
+        return self._change(message, slots=message.slots.without(message.step_start))
 
     def _data(self, event: ev.Data) -> Touched | None:
         if event.transient:
@@ -196,10 +207,10 @@ class TranscriptBuilder:
     def _text_start(self, event: ev.TextStart | ev.ReasoningStart) -> Touched | None:
         message = self._message()
         if isinstance(event, ev.TextStart) and event.seam:
-            self._change(seam_block=event.id, seam="")
+            self._change(message, seam_block=event.id, seam="")
             return None
         if isinstance(event, ev.TextStart) and event.id == message.seam_block:
-            self._change(seam_block=None)  # a text block reuses the id of a seam that was never ended
+            self._change(message, seam_block=None)  # a text block reuses the id of a seam that was never ended
         last = message.slots.last
         if last is not None and last.continues:
             return self._put(replace(last, continues=False, block=event.id))
@@ -212,7 +223,7 @@ class TranscriptBuilder:
             message = self._begin("assistant")
         kind = _TEXT_PARTS[type(event)]
         if event.id == message.seam_block and kind is TextPart:
-            self._change(seam=message.seam + event.delta)
+            self._change(message, seam=message.seam + event.delta)
             return None
         slot = message.slots.last
         if slot is None or slot.block != event.id or type(slot.part) is not kind:
@@ -226,13 +237,16 @@ class TranscriptBuilder:
         if message is None:
             return None
         if isinstance(event, ev.TextEnd) and event.id == message.seam_block:
-            self._change(seam_block=None)
+            self._change(self._message(), seam_block=None)
             return None
         slot = _text_slot(message.slots, event)
         if slot is None:
             return None
-        part = replace(slot.part, provider_metadata=event.provider_metadata) if event.provider_metadata else slot.part
-        return self._put(replace(slot, part=part, text=AppendOnlyText(str(slot.text)), block=None).settled())
+        part, text = slot.part, str(slot.text)
+        assert isinstance(part, (TextPart, ReasoningPart))
+        metadata = event.provider_metadata or part.provider_metadata
+        part = replace(part, text=text, provider_metadata=metadata)
+        return self._put(replace(slot, part=part, text=AppendOnlyText(text), block=None, is_growing=False))
 
     # Tool calls
 
@@ -263,7 +277,7 @@ class TranscriptBuilder:
             )
             slot = Slot(message.next_key, call, seam=message.seam)
             if message.seam:
-                self._change(seam="")
+                self._change(message, seam="")
             return self._set_call(slot, call)
         slot, call = found
         if not isinstance(event, ev.ToolInputStart):
@@ -393,7 +407,7 @@ class TranscriptBuilder:
         follows_text = before is not None and isinstance(before.part, TextPart)
         if event.successor is None and slot.seam and not follows_text:
             return self._replace_by_text(slot, "", continues=True)
-        self._change(slots=message.slots.without(slot.key, slot.key + 1))
+        self._change(message, slots=message.slots.without(slot.key, slot.key + 1))
         if event.successor is None and before is not None and follows_text:
             self._put(replace(before, text=before.text.add(slot.seam), is_growing=True, continues=True))
         return Touched(len(self._settled), slot.key, removed=True)

@@ -131,7 +131,7 @@ class _Server:
             if name != LIVE:
                 return Response(status_code=204)
         last = run.responses[-1]
-        stream_id = run.page_id if name == LIVE else last.id
+        stream_id = run.feed().id if name == LIVE else last.id
         after = number if response_id in ("", stream_id) else 0
         response = TurnResponse(name or last.wire, last.start, last.run_id, last.id)
         return RunStreamResponse(run, response, self._settings.limits, self._streams, after=after, ids=ids)

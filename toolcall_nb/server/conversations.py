@@ -318,7 +318,7 @@ class ServedThreads:
             events = self._runs[thread].log
             size += events.size
             is_too_much = size > limits.linger_bytes or self._clock() - ended > limits.linger_seconds
-            if is_too_much and not events.reader_count:
+            if is_too_much and not events.readers:
                 del self._runs[thread]
 
     def close(self) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_right
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
+from typing import Self
 
 from msgspec.structs import astuple
 
@@ -40,10 +40,10 @@ def event_size(event: Event) -> int:
 
 
 class EventLog:
-    """Events in their order. One thread at a time may call `append`; `reading` is for an event loop's thread.
+    """Events in their order. One thread at a time may call `append`.
 
-    ``size`` is the size of all events in bytes. The newest event may be ``ahead`` bytes ahead of the fastest reader, or
-    of the place where the last reader left.
+    ``size`` is the size of all events in bytes. ``readers`` are the current ones. The newest event may be ``ahead``
+    bytes ahead of the fastest of them, or of the place where the last one left.
     """
 
     def __init__(self, ahead: int) -> None:
@@ -54,16 +54,11 @@ class EventLog:
         self._ends: list[int] = [0]  # the size before each event
         self._read = 0  # how many events the fastest reader has taken
         self._is_free = False
-        self._readers: set[LogReader] = set()
+        self.readers: set[LogReader] = set()
         self._room = threading.Condition()
 
     def __len__(self) -> int:
         return len(self.events)
-
-    @property
-    def reader_count(self) -> int:
-        """The number of current readers."""
-        return len(self._readers)
 
     @property
     def read_count(self) -> int:
@@ -75,7 +70,7 @@ class EventLog:
         self.size += event_size(event)
         self.events.append(event)
         self._ends.append(self.size)
-        if self._readers:
+        if self.readers:
             self.wake_readers()
         return self.size - self._ends[self._read] <= self._ahead
 
@@ -88,7 +83,7 @@ class EventLog:
     def wait_until_read(self, seconds: float) -> None:
         """Waits until a reader has all events, if there is a reader, and at most so long."""
         with self._room:
-            if self._readers and not self._is_free and self._read < len(self.events):
+            if self.readers and not self._is_free and self._read < len(self.events):
                 self._room.wait(seconds)
 
     def free(self) -> None:
@@ -104,20 +99,9 @@ class EventLog:
 
     def wake_readers(self) -> None:
         """Lets all readers look again."""
-        for reader in tuple(self._readers):
-            if not reader.is_waking:
+        for reader in tuple(self.readers):
+            if not reader.has_news:
                 reader.wake()
-
-    @contextmanager
-    def reading(self, position: int = 0) -> Iterator[LogReader]:
-        """Opens a reader from ``position`` on, in the running event loop."""
-        reader = LogReader(self, position)
-        self._readers.add(reader)
-        try:
-            yield reader
-        finally:
-            self._readers.discard(reader)
-            reader.close()
 
     def take(self, position: int, most: int) -> list[Event]:
         """Returns events from ``position`` on: at most ``most`` bytes, but at least one event if there is one."""
@@ -135,44 +119,59 @@ class EventLog:
 
 
 class LogReader:
-    """Reads a log. `wake` may be called in any thread, everything else only in the event loop that it was made in.
+    """Reads a log from ``position`` on, as a context manager.
 
-    ``is_waking`` is whether it was woken and has not looked yet.
+    `wake` may be called in any thread, everything else only in the event loop that it was made in. ``has_news`` is
+    whether something has changed since it was set to False: do that before each look. ``has_left`` is whether nobody
+    takes what it reads any more. ``timer`` is free between two waits.
     """
 
-    def __init__(self, log: EventLog, position: int) -> None:
+    def __init__(self, log: EventLog, position: int = 0) -> None:
         self._log = log
         self.position = position
         self._loop = asyncio.get_running_loop()
-        self._changed = asyncio.Event()
-        self.is_waking = False
-        self._timer = StreamTimer(self._ring)
-        self._is_late = False
+        self.has_news = True
+        self.has_left = False
+        self.timer = StreamTimer(self._loop)
+        self._bell = asyncio.Event()
+        self._is_asleep = self._is_late = False
+
+    def __enter__(self) -> Self:
+        self._log.readers.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.readers.discard(self)
+        self.timer.close()
 
     def wake(self) -> None:
-        """Wakes the reader, once until it has looked."""
-        if not self.is_waking:
-            self.is_waking = True
+        """Lets the reader look again. One that is not asleep does so by itself, and is not disturbed."""
+        self.has_news = True
+        if self._is_asleep:
+            self._is_asleep = False
             with suppress(RuntimeError):  # the loop is closed, and the reader with it
-                self._loop.call_soon_threadsafe(self._changed.set)
+                self._loop.call_soon_threadsafe(self._bell.set)
 
     async def wait(self, seconds: float) -> bool:
-        """Waits until something has changed since the last call; returns whether it has."""
-        self._timer.start(seconds)
-        await self._changed.wait()
-        self._changed.clear()
-        has_changed = self.is_waking or not self._is_late
-        self.is_waking = self._is_late = False
-        return has_changed
+        """Waits for news, at most so long; returns False if that was too long."""
+        self._is_asleep, self._is_late = True, False  # first: news that come now wake it
+        if self.has_news:
+            await asyncio.sleep(0)  # others have their turn
+        else:
+            self.timer.start(seconds, self._ring)
+            await self._bell.wait()
+        self._is_asleep = False
+        self._bell.clear()
+        return not self._is_late
 
     def _ring(self) -> None:
         self._is_late = True
-        self._changed.set()
+        self._bell.set()
 
-    def close(self) -> None:
-        """Ends the timer. The reader is not woken any more."""
-        self.is_waking = True
-        self._timer.close()
+    def leave(self) -> None:
+        """Ends the reading; a wait ends too."""
+        self.has_left = True
+        self._bell.set()
 
     def take(self, most: int) -> list[Event]:
         """Returns the next events: at most ``most`` bytes, but at least one event if there is one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from secrets import token_hex
 from typing import Any, TypeAlias
 
 import msgspec
@@ -27,10 +28,12 @@ _MAX_KEPT = 1_000_000
 class PageFeed:
     """The steps of one turn. Safe in any thread.
 
-    ``before`` is the conversation before the turn; ``info`` is the line below it until it has ended.
+    ``before`` is the conversation before the turn; ``info`` is the line below it until it has ended. ``id`` is part of
+    the ids of its steps, so that a page that reconnects to another feed gets the whole state.
     """
 
     def __init__(self, before: Transcript, info: str, timings: Mapping[str, float]) -> None:
+        self.id = token_hex(4)
         self._steps: deque[EncodedStep] = deque()
         self._size = 0
         self._info = info

@@ -37,6 +37,9 @@ class PathPrefix:
             return
         mounted = scope.get("root_path", "").rstrip("/")
         outer = self._outer(scope)
+        if not mounted and not outer:
+            await self._app(scope, receive, send)
+            return
         path = _without(_without(scope["path"], mounted), unquote(outer))
         if path == "":  # addresses in the page are relative to its folder, so its own address must end in "/"
             await _redirect_to_folder(scope["path"])(scope, receive, send)

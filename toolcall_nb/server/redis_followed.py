@@ -76,7 +76,7 @@ class FollowedTurns:
         """Ends turns whose workers have ended, and forgets those that nobody reads; returns those that are read."""
         now = self._clock()
         for name, turn in [*self.turns.items()]:
-            if turn.log.reader_count:
+            if turn.log.readers:
                 turn.unread_since = now
             elif now - turn.unread_since > _UNREAD_SECONDS:
                 del self.turns[name]
@@ -86,4 +86,4 @@ class FollowedTurns:
         for turn in turns:
             if turn.head.worker in ended:
                 await self.end(turn)
-        return [turn for turn in turns if turn.ended is None and turn.log.reader_count]
+        return [turn for turn in turns if turn.ended is None and turn.log.readers]

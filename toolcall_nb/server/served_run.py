@@ -21,6 +21,8 @@ __all__ = ["ServedRun"]
 
 _log = logger("toolcall_nb.server")
 
+_ENDS = frozenset((ev.Finish, ev.Abort))
+_WORDS = frozenset((ev.TextDelta, ev.ReasoningDelta))
 _FIRST_WORD_SECONDS = 0.005
 """The longest time that a turn waits until the first word of a reply is read. Without the wait, a model that says much
 at once would keep Python's lock from the thread that sends it."""
@@ -73,12 +75,13 @@ class ServedRun(ServedTurn):
         """Logs an event of the turn. Waits while all readers are far behind."""
         if self._last_event is not None:
             self._append(self._last_event)
-        self._last_event = event if isinstance(event, ev.Finish | ev.Abort) else None
+        kind = type(event)
+        self._last_event = event if kind in _ENDS else None
         if self._last_event is None:
             self._append(event)
-        if isinstance(event, ev.StartStep):
+        if kind is ev.StartStep:
             self._is_silent = True
-        elif self._is_silent and isinstance(event, ev.TextDelta | ev.ReasoningDelta):
+        elif self._is_silent and kind in _WORDS:
             self._is_silent = False
             self.log.wait_until_read(_FIRST_WORD_SECONDS)
         if self.log.size > self._limits.turn_bytes and not self.chat.is_stopping:
@@ -108,13 +111,13 @@ class ServedRun(ServedTurn):
                 self._has_changed.notify_all()
 
     def _append(self, event: Event) -> None:
-        if isinstance(event, ev.ToolOutputError | ev.Error):
+        if isinstance(event, (ev.ToolOutputError, ev.Error)):
             event = public_event(event)
         if self._journal is not None:
             self._journal.write(event)
             self._journal.wait_for_room()
             self.log.wait_for_room()
-        elif not self.apply(event):
+        elif not self.append(event):
             self.log.wait_for_room()
 
     def write(self, change: Change) -> None:
@@ -160,7 +163,7 @@ class ServedRun(ServedTurn):
         now, limits = self._clock(), self._limits
         if self.ended is not None:
             return None
-        if self.log.reader_count or self.is_waiting:
+        if self.log.readers or self.is_waiting:
             self._last_read = now
         if self.is_waiting:  # the time in which a person decides is not the turn's
             self._began += now - self._last_check

@@ -1,4 +1,4 @@
-"""The timer of a stream, whose deadline is moved with each piece: `StreamTimer`."""
+"""The timer of a stream, whose deadline is moved with each piece and each wait: `StreamTimer`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ __all__ = ["StreamTimer"]
 
 
 class StreamTimer:
-    """Calls ``ring`` once the seconds of the last `start` are over, unless `stop` was called since.
+    """Calls the ``ring`` of the last `start` once its seconds are over, unless `stop` was called since.
 
-    One timer of the running event loop serves many waits: most end long before their deadline, so the timer is set
-    anew only when it fires.
+    One timer of the event loop serves many waits: most end long before their deadline, so the timer is set anew only
+    when it fires, or for a deadline before that.
     """
 
-    def __init__(self, ring: Callable[[], object]) -> None:
-        self._ring = ring
-        self._loop = asyncio.get_running_loop()
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._ring: Callable[[], object] = lambda: None
         self._due: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, seconds: float) -> None:
+    def start(self, seconds: float, ring: Callable[[], object]) -> None:
         """Sets the deadline, in place of an earlier one."""
-        self._due = self._loop.time() + seconds
+        self._due, self._ring = self._loop.time() + seconds, ring
+        if self._timer is not None and self._due < self._timer.when():
+            self._timer.cancel()
+            self._timer = None
         if self._timer is None:
             self._timer = self._loop.call_at(self._due, self._fire)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import suppress
 
 from msgspec.structs import replace
 from starlette.types import Receive, Scope, Send
@@ -19,7 +18,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.settings import Limits
-from toolcall_nb.server.stream_timer import StreamTimer
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
 
 __all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
@@ -33,6 +31,9 @@ _MAX_PIECE = 32_000
 """Approximate bytes of events that are written at once."""
 _STEP_SECONDS = 0.04
 """The time between two steps of a page."""
+_MOMENT = 0.05
+"""Seconds until it is watched whether a client that has got nothing yet is still there: most models begin sooner, and
+what is done before the first word delays it."""
 _PAUSING = ("ui", "ag-ui")
 """The wires whose clients answer a question by a new request: the response ends with the question."""
 _HEARTBEATS = {"chat": b": on\n\n", "ui": b": on\n", "ag-ui": b": on\n", LIVE: b": on\n"}
@@ -75,19 +76,15 @@ class RunStreamResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends the response."""
         start = 0 if self._response.wire == LIVE else self._response.start
-        with self._streams, self._run.log.reading(start) as reader:
-            gone = asyncio.create_task(_until_disconnected(receive))
-            gone.add_done_callback(lambda _: reader.wake())
+        with self._streams, LogReader(self._run.log, start) as reader:
             try:
-                await self._send_all(reader, gone, send)
+                await self._send_all(reader, receive, send)
             except TimeoutError:
                 _log.warning("A reader of the thread %s took nothing for too long", self._run.thread)
             except OSError:  # how other ASGI servers than uvicorn report that the client is gone
                 _log.debug("A reader of the thread %s is gone", self._run.thread)
-            finally:
-                gone.cancel()
 
-    async def _send_all(self, reader: LogReader, gone: asyncio.Future[None], send: Send) -> None:
+    async def _send_all(self, reader: LogReader, receive: Receive, send: Send) -> None:
         name, beat = self._response.wire, self._limits.beat_seconds
         headers = {
             **wire.headers("ui" if name == LIVE else name),
@@ -97,20 +94,24 @@ class RunStreamResponse:
         raw = [(name.encode(), value.encode()) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": 200, "headers": raw})
         if name == LIVE:
-            chunks = page_chunks(self._run, reader, gone, self._after, beat)
+            chunks = page_chunks(self._run, reader, self._after, beat)
         else:
-            chunks = wire_chunks(self._run, self._response, reader, gone, self._after, self._ids, beat)
-        async with asyncio.timeout(None) as timeout:
-            stalled = StreamTimer(lambda: timeout.reschedule(0))
-            try:
+            chunks = wire_chunks(self._run, self._response, reader, self._after, self._ids, beat)
+        watch: asyncio.Task[None] | None = None
+        try:
+            async with asyncio.timeout(None) as timeout:
                 async for chunk in chunks:
-                    stalled.start(self._limits.stalled_seconds)
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    stalled.stop()
-                    if gone.done():
+                    if chunk:
+                        reader.timer.start(self._limits.stalled_seconds, lambda: timeout.reschedule(0))
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                        reader.timer.stop()
+                    if reader.has_left:
                         return
-            finally:
-                stalled.close()
+                    if watch is None:
+                        watch = asyncio.create_task(_leave_when_disconnected(reader, receive))
+        finally:
+            if watch is not None:
+                watch.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -118,34 +119,40 @@ async def wire_chunks(
     run: ServedTurn,
     response: TurnResponse,
     reader: LogReader,
-    gone: asyncio.Future[None],
     after: int,
     ids: bool,
     beat: float,
 ) -> AsyncIterator[bytes]:
-    """Yields the bytes of a response in its wire. Events that are there together are one chunk."""
+    """Yields the bytes of a response in its wire. Events that are there together are one chunk.
+
+    The first chunk is empty if nothing else comes in a moment.
+    """
     encoder = _ResponseEncoder(run, response, after, ids)
-    while not gone.done():
-        is_over, is_waiting = run.log.is_closed, run.is_waiting  # read first: a later change wakes the reader again
+    seconds, sign = _MOMENT, b""  # how long to wait, and what to send then
+    while not reader.has_left:
+        reader.has_news = False
+        is_over, is_waiting = run.log.is_closed, run.is_waiting  # read first: what comes later is news
         if not reader.is_at_end:
             if chunk := encoder.encode(reader.take(_MAX_PIECE)):
                 yield chunk
+                seconds, sign = beat, _HEARTBEATS[response.wire]
         elif is_over:
             yield encoder.close()
             return
         elif is_waiting and response.wire in _PAUSING:
             yield encoder.pause()
             return
-        elif not await reader.wait(beat):
-            yield _HEARTBEATS[response.wire]
+        elif not await reader.wait(seconds):
+            yield sign
+            seconds, sign = beat, _HEARTBEATS[response.wire]
 
 
-async def page_chunks(
-    run: ServedTurn, reader: LogReader, gone: asyncio.Future[None], after: int, beat: float
-) -> AsyncIterator[bytes]:
+async def page_chunks(run: ServedTurn, reader: LogReader, after: int, beat: float) -> AsyncIterator[bytes]:
     """Yields the steps of a run for a page, no faster than a display shows them."""
-    feed, number, name = run.feed(), after or None, run.page_id.encode()
-    while not gone.done():
+    feed, number = run.feed(), after or None
+    name = feed.id.encode()
+    while not reader.has_left:
+        reader.has_news = False
         is_over = run.log.is_closed
         reader.take(1 << 60)
         steps = feed.since(number)
@@ -208,7 +215,7 @@ class _ResponseEncoder:
         return data.split(b"\n\n", skipped)[-1] if skipped else data
 
 
-async def _until_disconnected(receive: Receive) -> None:
-    with suppress(asyncio.CancelledError):
-        while (await receive())["type"] != "http.disconnect":
-            pass
+async def _leave_when_disconnected(reader: LogReader, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    reader.leave()

@@ -85,7 +85,6 @@ class ServedTurn:
         self.log = EventLog(ahead)
         self.responses: list[TurnResponse] = []
         self.forms: Mapping[str, ApprovalForm] = {}
-        self.page_id = token_hex(4)
         self.ended: float | None = None
         self._clock = clock
         self._timings: Mapping[str, float] = {}
@@ -103,31 +102,35 @@ class ServedTurn:
         """The whole conversation of the thread."""
         raise NotImplementedError
 
-    def apply(self, change: Change) -> bool:
-        """Shows a change to the readers, from one thread at a time.
+    def append(self, event: Event) -> bool:
+        """Shows an event to the readers. Returns whether the turn may go on without waiting for them.
 
-        Returns whether the turn may go on without waiting for its readers.
+        One thread at a time may call `append` and `apply`.
         """
-        has_room = True
-        with self._lock:  # a feed that is made now has the change already, or gets it here
+        with self._lock:  # a feed that is made now has the event already, or gets it here
+            has_room = self.log.append(event)
+            if self._feed is not None:
+                self._feed.apply([event])
+            return has_room
+
+    def apply(self, change: Change) -> None:
+        """Shows a change to the readers."""
+        if not isinstance(change, TurnResponse | OpenQuestions | TurnEnd):
+            self.append(change)
+            return
+        with self._lock:
             if isinstance(change, TurnResponse):
                 self.responses.append(change)
             elif isinstance(change, OpenQuestions):
                 self._apply_questions(change.forms)
                 self.log.wake_readers()
-            elif isinstance(change, TurnEnd):
+            else:
                 if self._feed is not None:
                     self._feed.finish(self.transcript)
                 self.ended = self._clock()
                 self.log.close()
-            else:
-                has_room = self.log.append(change)
-                if self._feed is not None:
-                    self._feed.apply([change])
-        if isinstance(change, TurnResponse | TurnEnd):
-            with self._has_changed:
-                self._has_changed.notify_all()
-        return has_room
+        with self._has_changed:
+            self._has_changed.notify_all()
 
     def wait_for_response(self, response: str, seconds: float) -> bool:
         """Waits until the response with this id is applied; returns False if that takes too long or the turn ends."""
