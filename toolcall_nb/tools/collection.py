@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
@@ -32,10 +32,6 @@ class Registry(Mapping[str, Tool]):
 
     def __len__(self) -> int:
         return len(self._tools)
-
-    def values(self) -> ValuesView[Tool]:
-        """Returns the tools, in order."""
-        return self._tools.values()
 
     def __repr__(self) -> str:
         return f"<Registry: {', '.join(self) or 'no tools'}>"
