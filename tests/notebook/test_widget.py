@@ -22,7 +22,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
-from toolcall_nb.notebook.widget import Inbox
+from toolcall_nb.notebook.widget import Inbox, ShownRun, TranscriptWidget
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.runs.clocks import RUN
@@ -561,6 +561,20 @@ def test_a_finished_run_answers_a_page_that_comes_back(kernel: Kernel) -> None:
     assert customs(kernel.send(comm, {"type": "sync", "seq": answer["seq"]})) == []
     (final,) = customs(kernel.send(comm, {"type": "final"}))
     assert final["bundle"] == of_kind(messages, "update_display_data")[0]["data"]
+
+
+def test_a_page_that_asks_for_the_static_form_before_it_is_made_gets_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing(*_: object) -> None: ...
+
+    widget, sent = TranscriptWidget(ShownRun(Told().document, nothing, nothing, nothing, nothing)), list[Any]()
+    monkeypatch.setattr(widget, "send", sent.append)
+    widget.receive({"type": "final"})  # a reloaded page, which no output reaches, asks when it is told of the end
+    assert sent == []
+    widget.finish(lambda: {"text/html": "the answer"})
+    assert [message["bundle"] for message in sent] == [{"text/html": "the answer"}]
+    widget.receive({"type": "open", "node": "m0", "open": False})
+    assert len(sent) == 1
+    widget.close()
 
 
 def test_a_card_that_is_closed_in_the_last_moment_is_closed_in_the_static_form(kernel: Kernel) -> None:

@@ -123,6 +123,7 @@ class TranscriptWidget(anywidget.AnyWidget):
         self._inbox = Inbox()
         self._show_static: Callable[[], dict[str, str]] | None = None
         self._final: dict[str, str] | None = None
+        self._is_final_awaited = False  # a page has asked for it before it was there
         self._finishing = threading.Lock()
         self._closing = threading.Lock()  # pages, the kernel and the run close and send from threads of their own
         self._has_received = self._has_been_open = False
@@ -238,7 +239,9 @@ class TranscriptWidget(anywidget.AnyWidget):
             case {"type": "pace", "seconds": int(seconds) | float(seconds)}:
                 run.on_pace(seconds)
             case {"type": "final"}:
-                self._send_final()
+                with self._finishing:
+                    self._is_final_awaited = self._final is None
+                    self._send_final()
 
     def _receive_early(self, data: Any) -> None:
         """Receives a message while it is routed; without data it is the end of the view. A stop does not queue.
@@ -265,7 +268,8 @@ class TranscriptWidget(anywidget.AnyWidget):
         if self._show_static is not None:
             with self._finishing:
                 self._final = self._show_static()
-                if self._outputs and not self.is_closed:
+                if (self._outputs or self._is_final_awaited) and not self.is_closed:
+                    self._is_final_awaited = False
                     self._send_final()
 
 
