@@ -207,14 +207,15 @@ class OpenQuote(OpenEnd):
         cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
     ) -> OpenEnd | None:
         """Returns the open quote if each line is marked or lazy; ``leaf`` if the block is not such a quote."""
+        if group[0].type not in ("blockquote_open", "alert_open") or not place.is_certain:
+            return leaf
         own = lines[first_line(group) :]
+        if len(own) < 3 or any(start < first_line(group) for start, _ in place.definitions.lines):
+            return leaf
         is_marked = all(
             _QUOTED.match(line) or (_is_lazy(line) and not place.is_in_item) for line in (own if own[-1] else own[:-1])
         )
-        if group[0].type not in ("blockquote_open", "alert_open") or not is_marked or not place.is_certain:
-            return leaf
-        is_outside = any(start < first_line(group) for start, _ in place.definitions.lines)
-        return leaf if is_outside or len(own) < 3 else cls(group, html, own, place, leaf)
+        return cls(group, html, own, place, leaf) if is_marked else leaf
 
     @property
     def is_verbatim(self) -> bool:

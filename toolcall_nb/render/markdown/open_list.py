@@ -37,7 +37,9 @@ def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterB
     if group[0].type == "table_open":
         return OpenTable.of(group, html, lines, place)
     leaf = find_open_leaf(group, html, lines, place)
-    return _OpenList.of(group, html, lines, place, leaf) or OpenQuote.of(group, html, lines, place, leaf)
+    if group[0].type.endswith("list_open"):
+        return _OpenList.of(group, html, lines, place, leaf) or leaf
+    return OpenQuote.of(group, html, lines, place, leaf)
 
 
 class _OpenList(OpenEnd):
