@@ -25,8 +25,8 @@ _LATELY = 80
 
 # Characters that mean nothing to the inline parser, and ends of lines without blanks, which it leaves as they are. The
 # second set holds only while no link, autolink or entity can be open.
-_INERT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#-]|(?<=[^ \n])\n(?=[^ \n]))+")
-_INERT_IN_TEXT = re.compile(r"(?:[0-9A-Za-z]|[^\x00-\x7f\s]|[ ,.:?!/%@+={}^|#\"'();>-]|(?<=[^ \n])\n(?=[^ \n]))+")
+_INERT = re.compile(r"(?:[0-9A-Za-z ,.:?!/%@+={}^|#-]++|[^\x00-\x7f\s]++|(?<=[^ \n])\n(?=[^ \n]))+")
+_INERT_IN_TEXT = re.compile(r"(?:[0-9A-Za-z ,.:?!/%@+={}^|#\"'();>-]++|[^\x00-\x7f\s]++|(?<=[^ \n])\n(?=[^ \n]))+")
 # At the end of the content, blanks and these may mean something with such characters behind them.
 _UNCERTAIN_ENDS = frozenset("\\*_~`$")
 _OPENS_A_WORD = re.compile(r"[<&]")

@@ -19,10 +19,11 @@ _WORD = "[0-9A-Za-z]"
 _SIGN = r"[!-/:-@\[-`{-~]"
 
 # What may open something, of what the parser left as text. A run before a blank opens nothing, nor does one between a
-# word and a sign, nor underscores behind a word.
+# word and a sign, nor underscores behind a word. Each alternative begins with its mark, and looks behind it then, so
+# that `re` skips all other characters.
 _LIVE = re.compile(
-    rf"`++|\[|\$\$|(?<!{_WORD})(?<!\*)\*++(?![ \n])|(?<={_WORD})\*++(?![ \n]|{_SIGN})"
-    rf"|(?<!{_WORD})(?<!~)~~++(?![ \n])|(?<={_WORD})~~++(?![ \n]|{_SIGN})|(?<!\w)_++(?![ \n])"
+    rf"``*+|\[|\$\$|\*(?<!{_WORD}\*)(?<!\*\*)\**+(?![ \n])|\*(?<={_WORD}\*)\**+(?![ \n]|{_SIGN})"
+    rf"|~~(?<!{_WORD}~~)(?<!~~~)~*+(?![ \n])|~~(?<={_WORD}~~)~*+(?![ \n]|{_SIGN})|_(?<!\w_)_*+(?![ \n])"
 )
 _MARK = re.compile(r"[\[`$*~_]")
 # A formula ends at the next of its delimiters or nowhere (see `formulas.py`), so only the last one may be open.
