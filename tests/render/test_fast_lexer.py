@@ -71,6 +71,8 @@ def test_the_tokens_of_any_text_are_the_same(text: str) -> None:
         (r"\b[x-z]", 0, "xyz"),
         (r"(?i:q)r", 0, "qQ"),
         ("é", 0, ""),
+        (r"[^\S\n]+", 0, " \t\r\x0b\x0c\x1c\x1d\x1e\x1f"),
+        (r"[^\x03-\U0010ffff]", re.IGNORECASE, "\x00\x01\x02"),
     ],
 )
 def test_the_characters_that_a_match_may_begin_with(pattern: str, flags: int, first: str) -> None:
@@ -78,7 +80,27 @@ def test_the_characters_that_a_match_may_begin_with(pattern: str, flags: int, fi
 
 
 @pytest.mark.parametrize(
-    ("pattern", "flags"), [("", 0), ("a*", 0), ("(?=a)", 0), ("(a?)\\1", 0), ("\u017f", re.IGNORECASE)]
+    ("pattern", "flags"),
+    [
+        ("", 0),
+        ("a*", 0),
+        ("(?=a)", 0),
+        ("(a?)\\1", 0),
+        ("\u017f", re.IGNORECASE),
+        (r"\s", re.ASCII),
+        (r"[^\s]", re.ASCII),
+    ],
 )
-def test_a_match_that_may_be_empty_or_of_other_cases_may_begin_with_any(pattern: str, flags: int) -> None:
+def test_a_match_whose_first_characters_do_not_show_may_begin_with_any(pattern: str, flags: int) -> None:
     assert len(fast_lexer._first_characters(re.compile(pattern, flags))) == 128
+
+
+@given(
+    st.sampled_from(
+        ["[^a]", "a", "[^a-f]", "[^Fa-f]", r"[^\s]", r"[^\Sq]", r"[^\W_]", "[^é]", "[aF]", "[^aé]", r"[^\d\S]", "."]
+    ),
+    st.sampled_from([0, re.IGNORECASE, re.ASCII, re.IGNORECASE | re.ASCII, re.DOTALL]),
+)
+def test_no_match_begins_with_another_character(pattern: str, flags: int) -> None:
+    compiled = re.compile(pattern, flags)
+    assert set(filter(compiled.match, map(chr, range(128)))) <= fast_lexer._first_characters(compiled)

@@ -135,7 +135,9 @@ def _first(steps: Iterable[tuple[Any, Any]], flags: int) -> tuple[frozenset[str]
             first = _in_cases(flags, about, about)
         elif kind is code.IN:
             first = _in_set(about, flags)
-        elif kind in (code.ANY, code.NOT_LITERAL):
+        elif kind is code.NOT_LITERAL:
+            first = _ASCII - {chr(about)}
+        elif kind is code.ANY:
             first = _ASCII
         else:  # such as a reference to a group, which may be empty
             return _ASCII, True
@@ -146,18 +148,22 @@ def _first(steps: Iterable[tuple[Any, Any]], flags: int) -> tuple[frozenset[str]
 
 
 def _in_set(members: Iterable[tuple[Any, Any]], flags: int) -> frozenset[str]:
-    """Returns the characters of a set like ``[a-z_]``; all of them for one of everything else."""
+    """Returns the characters of a set like ``[a-z_]``, and of ``[^a-z_]`` at least those that it holds."""
     found: frozenset[str] = frozenset()
+    is_negated = False
     for kind, about in members:
-        if kind is code.LITERAL:
+        if kind is code.NEGATE:
+            is_negated = True
+            flags &= ~re.IGNORECASE  # without the other cases, it leaves out fewer
+        elif kind is code.LITERAL:
             found |= _in_cases(flags, about, about)
         elif kind is code.RANGE:
             found |= _in_cases(flags, *about)
-        elif kind is code.CATEGORY and about in _CATEGORIES:
+        elif kind is code.CATEGORY and about in _CATEGORIES and not flags & re.ASCII:
             found |= _CATEGORIES[about]
-        else:
+        elif not is_negated:
             return _ASCII
-    return found
+    return _ASCII - found if is_negated else found
 
 
 def _in_cases(flags: int, first: int, last: int) -> frozenset[str]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from markdown_it.common.utils import escapeHtml
@@ -38,20 +36,23 @@ def highlight(code: str, language: str) -> str | None:
 @lru_cache(maxsize=128)
 def _highlighted(code: str, language: str) -> str | None:
     """Returns the HTML. It is cached, since a block of code is rendered again while the text behind it is open."""
+    names, texts = [""], []
     try:
         lexer = _lexer(language)
-        pieces = [(_class(kind), text) for _, kind, text in lexer.get_tokens_unprocessed(code)] if lexer else []
+        for _, kind, text in lexer.get_tokens_unprocessed(code) if lexer else ():
+            name = _class(kind)
+            if name != names[-1]:
+                names.append(name)
+                texts.append("\0")  # keeps runs of one class apart, so that all are escaped at once
+            texts.append(text)
     # Lexers are written by hundreds of people and run over hostile text: if one fails, the code is shown plain.
     except Exception:
         return None
-    if "".join(text for _, text in pieces) != code:  # a lexer may change the code; the reader must see it as written
+    runs = "".join(texts)
+    # A lexer may change the code; the reader must see it as written. Of Markdown, it has no NUL.
+    if runs.count("\0") != len(names) - 1 or runs.replace("\0", "") != code:
         return None
-    runs = [(name, "".join([text for _, text in run])) for name, run in groupby(pieces, itemgetter(0))]
-    if "\0" in code:  # not of Markdown, whose parser replaces it
-        return "".join([_span(name, escapeHtml(text)) for name, text in runs])
-    # All texts are escaped at once. NUL keeps them apart.
-    escaped = escapeHtml("\0".join([text for _, text in runs])).split("\0")
-    return "".join([_span(name, text) for (name, _), text in zip(runs, escaped, strict=False)])
+    return "".join(map(_span, names, escapeHtml(runs).split("\0")))
 
 
 def _span(name: str, html: str) -> str:
