@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +24,7 @@ from toolcall_nb.server.redis_store import RedisStore
 from toolcall_nb.server.serving import Server
 
 QUICK = {"lease_seconds": 1.0}
+AT_ONCE = 400
 STREAMS = 2_000
 UI = "/api/threads/{}/stream?wire=ui"
 
@@ -184,6 +186,24 @@ def test_a_turn_read_only_at_another_worker_goes_on(redis: str) -> None:
             own.close()
             text = b"".join(other.iter_raw()).decode()
     assert text_of(text) == counted_text(300)
+
+
+def test_more_threads_are_looked_for_at_once_than_there_are_connections(redis: str) -> None:
+    def refuse(command: dict[str, Any]) -> None:
+        raise AssertionError(command)
+
+    store = RedisStore(settings(Counting(), store=redis), refuse, time.monotonic)
+    begin = threading.Barrier(AT_ONCE)
+
+    def look(number: int) -> Any:
+        begin.wait(PATIENCE)
+        return store.load(f"none-{number}")
+
+    try:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            assert [*pool.map(look, range(AT_ONCE))] == [None] * AT_ONCE
+    finally:
+        store.close()
 
 
 @pytest.mark.thorough

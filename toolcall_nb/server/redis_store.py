@@ -52,6 +52,8 @@ __all__ = ["RedisStore"]
 
 _log = logger("toolcall_nb.server")
 
+_CONNECTIONS = 50
+"""More commands at once wait for one of these; redis-py's usual pool refuses the 101st."""
 _SOCKET_SECONDS = 5.0
 _WAIT_SECONDS = 20.0
 _TICK_SECONDS = 1.0
@@ -73,7 +75,7 @@ class RedisStore:
         self, settings: Settings, execute: Callable[[dict[str, Any]], Any], clock: Callable[[], float]
     ) -> None:
         try:
-            from redis.asyncio import Redis
+            from redis.asyncio import BlockingConnectionPool, Redis
             from redis.asyncio.retry import Retry
             from redis.backoff import NoBackoff
             from redis.exceptions import RedisError
@@ -91,13 +93,16 @@ class RedisStore:
         threading.Thread(target=self._run_loop, name="toolcall_nb-redis", daemon=True).start()
         try:
             # Its types differ between versions, and allow text where this client gets bytes.
-            self._redis: Any = Redis.from_url(
+            pool: Any = BlockingConnectionPool.from_url(
                 settings.store,
+                max_connections=_CONNECTIONS,
+                timeout=_WAIT_SECONDS,
                 protocol=2,
                 retry=Retry(NoBackoff(), 0),
                 socket_timeout=_SOCKET_SECONDS,
                 socket_connect_timeout=_SOCKET_SECONDS,
             )
+            self._redis: Any = Redis.from_pool(pool)
             self._followed = FollowedTurns(self._redis, settings, clock)
             followed = self._followed.turns
             self._inbox = WorkerInbox(self._redis, self._loop, self.worker, execute, self._note_reader, followed)
