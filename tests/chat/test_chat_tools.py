@@ -414,7 +414,7 @@ class Asked(Script):
 
 _CALLS: dict[str, Callable[[str], list[Event]]] = {
     "native": lambda command: [call("1", "bash", {"command": command, "timeout": 0.5})],
-    "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n"),
+    "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n\n"),
     "signature": lambda command: written("bash", f'{{"command": "{command}", "timeout": 0.5}}'),
     "json": lambda command: text(f'{{"tool": "bash", "params": {{"command": "{command}", "timeout": 0.5}}}}'),
 }

@@ -159,7 +159,7 @@ class EarlyCalls:
                 continue
             if call.provider_executed or call.name == ANSWER_TOOL:
                 continue
-            if call.state is not State.INPUT_AVAILABLE:
+            if call.state is not State.INPUT_AVAILABLE or call_id in self._reply.unclosed:
                 break
             self._reply.fixed.add(call_id)
             self._complete.append(call)

@@ -80,6 +80,7 @@ def stream_reply(
                     break
             break
         except OutOfTime:
+            reply.is_out_of_time = True
             break
         except Exception as raised:  # a model may raise anything: the network, the provider's package, a bug
             if isinstance(raised.__context__, KeyboardInterrupt):  # which broke a lock or a clean-up of the model
@@ -92,9 +93,9 @@ def stream_reply(
         tries += 1
         wait = max(1.0, float(2 ** (tries - 1)) if error.retry_after is None else error.retry_after)
         if has_begun or not error.may_retry or tries > chat.retries or wait > LONGEST_WAIT:
-            yield from reply.close()
-            yield ev.Error(_final_text(error, tries), error.details)
             reply.failed = True
+            yield from reply.close()
+            yield from reply.take(ev.Error(_final_text(error, tries), error.details))
             return
         brief = error.brief or "No answer"
         yield ev.Status(f"{brief}. Trying again in {in_words(wait)} ({tries} of {chat.retries})")

@@ -110,7 +110,7 @@ class Candidate:
             return [*found, *(self.message.custom("google", "functionCall", given) if given else [])]
         for piece in pieces or []:
             found += self.message.arguments(self._open.key, self._open.arguments.take(piece))
-        return found if continues else [*found, *self.end_calls()]
+        return found if continues else [*found, *self._end_pieces(may_be_cut=False)]
 
     def _begin(self, name: str, given: Mapping[str, Any], about: Object) -> list[Event]:
         call_id = get(given, "id", str) or f"call_{next(self._ids)}"
@@ -120,14 +120,19 @@ class Candidate:
         self._waiting.setdefault(name, []).append(self.message.id_of(self._open.key) or call_id)
         return started
 
-    def _end(self, given: Any) -> list[Event]:
+    def _end(self, given: Any, *, may_be_cut: bool = False) -> list[Event]:
         opened, self._open = self._open, None
-        return self.message.end_call(opened.key, given) if opened is not None else []
+        return [] if opened is None else self.message.end_call(opened.key, given, may_be_cut=may_be_cut)
 
     def end_calls(self) -> list[Event]:
-        """Completes the arguments of the open call."""
+        """Completes the arguments of the open call, of which more was announced."""
+        return self._end_pieces(may_be_cut=True)
+
+    def _end_pieces(self, *, may_be_cut: bool) -> list[Event]:
         arguments = self._open.arguments if self._open is not None else None
-        return [] if arguments is None else self._end(MISSING if arguments.is_broken else arguments.value)
+        if arguments is None or arguments.is_broken:
+            return self._end(MISSING)
+        return self._end(arguments.value, may_be_cut=may_be_cut)
 
     def respond(self, given: Mapping[str, Any]) -> list[Event]:
         """Ends the call that a function response answers: by id, else the oldest open call of that name."""

@@ -51,7 +51,7 @@ class OpenAITurn(MessageAdapter):
             return found + self._output.done(self._items, item)
         reader = ChoiceReader(self.message)
         found += [*reader.take(item, is_whole=True), *reader.end()]
-        return [*found, *self.message.end_block(), *self.message.end_calls()]
+        return [*found, *self.message.end_block(), *self.message.end_calls(), *self.message.complete_calls()]
 
     def give(self, item: Mapping[str, Any]) -> list[Event]:
         """Reads a tool result or an approval; returns nothing if its call is not in this turn."""
