@@ -295,11 +295,14 @@ class Assembler:
         """Ends a call with an error; returns nothing for a call that is unknown or has ended."""
         return self.outcome(call_id, ev.ToolOutputError(call_id, error, **about))
 
-    def outcome(self, call_id: str, event: Any) -> list[Event]:
+    def outcome(self, call_id: str, event: Any, name: str | None = None) -> list[Event]:
         """Ends a call with this event; returns nothing for a call that is unknown or has ended.
 
         If the provider gave this id to several calls, the first open one ends, and the event gets that call's own id.
+        An empty id means `open_call`: providers and programs leave ids out.
         """
+        if not call_id and not getattr(event, "provider_executed", None):
+            call_id = self.open_call(name) or ""
         call = next((call for call in self._by_id.get(call_id, []) if not call.has_ended), None)
         if call is None:
             return []
@@ -317,9 +320,12 @@ class Assembler:
         return [ev.ToolRetracted(old, successor=call.id)]
 
     def open_call(self, name: str | None = None) -> str | None:
-        """Returns the id of the first call that has not ended, of those with this name if one is given."""
+        """Returns the id of the call that a result without an id belongs to: the first one without a result.
+
+        With a name, it is the first with this name. Calls that the provider runs are left out.
+        """
         calls = (call for call in self._calls.values() if not call.has_ended and name in (None, call.name))
-        return next((call.id for call in calls), None)
+        return next((call.id for call in calls if not call.about.get("provider_executed")), None)
 
     def knows(self, call_id: str) -> bool:
         """Whether a call with this id has begun."""

@@ -276,7 +276,9 @@ class RunMessage:
 
         ``place`` is the part's key if it is a part of the response: the result of a call that the provider ran.
         """
-        call_id = get(part, "tool_call_id", str) or "tool-call"
+        call_id = get(part, "tool_call_id", str) or self.message.open_call(get(part, "tool_name", str)) or "tool-call"
+        if self.message.knows(call_id) and not self.has_call(call_id):
+            return self.message.outcome(call_id, outcome_event(call_id, part))
         if not self.has_call(call_id):
             self.has_begun = True
             start = ev.ToolInputStart(call_id, get(part, "tool_name", str) or "")
