@@ -185,7 +185,7 @@ class EarlyCalls:
                     job, self._jobs[job] = admitted[0], admitted[1]
                     self._runs_alone = must_wait
                     self._start(job)
-            yield from map(self._limits.refusal, refused)
+            yield from (ev.ToolInterrupted(call.id) for call in refused)
 
     def _start(self, job: Job) -> None:
         if self._running is None:

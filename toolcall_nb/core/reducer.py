@@ -85,13 +85,21 @@ class TranscriptBuilder:
     `apply` returns what changed, so that a view can redraw only that, or None. It never raises on an event: an event
     out of order is a diagnostic. Time and memory are linear in the text.
 
-    It continues ``transcript``. A new call gets its record from ``records``, by id.
+    It continues ``transcript``. A new call gets its record from ``records``, by id. With ``is_saved``, the events are
+    those of a saved transcript: an error among them leaves the calls in their saved states.
     """
 
-    def __init__(self, transcript: Transcript | None = None, records: Mapping[str, CallRecord] | None = None) -> None:
+    def __init__(
+        self,
+        transcript: Transcript | None = None,
+        records: Mapping[str, CallRecord] | None = None,
+        *,
+        is_saved: bool = False,
+    ) -> None:
         before = Transcript() if transcript is None else transcript
         self._metadata: Object = before.metadata
         self._records = {} if records is None else records
+        self._cut_by_errors: frozenset[State] = frozenset() if is_saved else _INCOMPLETE
         self._settled: AppendOnlyList[Message] = AppendOnlyList(before.messages)
         self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(before.diagnostics)
         self._current: MessageState | None = None
@@ -176,7 +184,7 @@ class TranscriptBuilder:
 
     def _finish(self, event: ev.Finish) -> Touched:
         if event.finish_reason == "error":
-            self._interrupt_calls(_INCOMPLETE)
+            self._interrupt_calls(self._cut_by_errors)
         message = self._message()
         metadata = _with_metadata(message, event.message_metadata)
         return self._change(message, is_open=False, finish_reason=event.finish_reason, metadata=metadata)
@@ -196,7 +204,7 @@ class TranscriptBuilder:
 
     def _error(self, event: ev.Error) -> Touched:
         """Adds the error. A call whose arguments were still arriving is over: the error cut them off."""
-        has_interrupted = self._interrupt_calls(_INCOMPLETE)
+        has_interrupted = self._interrupt_calls(self._cut_by_errors)
         touched = self._add(ErrorPart(event.error_text, event.details))
         return replace(touched, others=True) if has_interrupted else touched
 
