@@ -12,7 +12,7 @@ from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, TextPart, Transcript
+from toolcall_nb.core.transcript import ErrorPart, Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import close_quietly
 from toolcall_nb.models.errors.retry_after import in_words
@@ -20,7 +20,7 @@ from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools import Registry
 
-__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply"]
+__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply", "turn_error"]
 
 LONGEST_WAIT = 60.0
 """The most seconds to wait for a retry. If the provider asks for more, the user is told instead."""
@@ -103,6 +103,20 @@ def stream_reply(
         yield ev.Status("")
     yield from reply.close()
     request.end(reply)
+
+
+def turn_error(message: Message, raised: BaseException | None, model_name: str) -> ModelError:
+    """Returns the error of a failed turn. ``message`` is its answer, ``raised`` the last exception of a request."""
+    text = message.error or ""
+    details = next((part.details for part in reversed(message.parts) if isinstance(part, ErrorPart)), None)
+    known = None if raised is None else as_model_error(raised, model_name)
+    if known is None or not text.startswith(str(known)):  # the exception was that of an earlier request
+        return ModelError(text, details=details)
+    error = ModelError(
+        text, details=details, may_retry=known.may_retry, retry_after=known.retry_after, brief=known.brief
+    )
+    error.__cause__ = raised
+    return error
 
 
 def _final_text(error: ModelError, tries: int) -> str:
