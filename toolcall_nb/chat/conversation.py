@@ -278,7 +278,7 @@ class Chat(ChatState):
         if tool is None:
             raise UsageError(self.tools.unknown(repeated.call.name))
         try:
-            tool.signature.bind(repeated.call.input)
+            tool.bind(repeated.call.input)
         except WrongArguments as error:
             problems = "; ".join(error.problems)
             raise UsageError(f"Nothing was run: the arguments of {tool.name!r} are wrong. {problems}.") from None

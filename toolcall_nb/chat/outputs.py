@@ -112,7 +112,7 @@ class OutputRequest:
         """Checks an answer; returns the event that ends its call, and the outcome with the value."""
         arguments = {} if call.input is MISSING else call.input
         try:
-            _, named = self.tool.signature.bind(arguments)
+            _, named = self.tool.bind(arguments)
         except WrongArguments as error:
             text = f"The answer does not fit {self.type_name}:" + "".join(f"\n- {each}" for each in error.problems)
             return ev.ToolInputError(call.id, call.name, call.input, text), Outcome(
