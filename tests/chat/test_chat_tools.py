@@ -112,6 +112,21 @@ def test_the_approved_input_runs_even_if_the_approver_changes_it(recorder: Recor
     assert recorder.ran == [("a", {"deep": [1]}), ("b", {"deep": [2]})]
 
 
+def test_whatever_an_approver_writes_into_a_call_everybody_sees_what_is_recorded_and_runs(recorder: Recorder) -> None:
+    seen: list[Any] = []
+
+    def approver(found: ToolCall) -> Decision:
+        found.input["path"] = "/tmp"
+        found.input["options"]["deep"].append(2)
+        seen.append(found.input)
+        return Decision(True)
+
+    written = {"path": "/", "options": {"deep": [1]}}
+    chat = asking(recorder, approver, written)
+    chat.send("?")
+    assert (seen, recorder.ran, chat.calls["1"].input) == ([written], [("/", {"deep": [1]})], written)
+
+
 def test_an_edit_that_does_not_fit_the_tool_is_an_input_error(recorder: Recorder) -> None:
     chat = asking(recorder, lambda _: Decision(True, input={"pth": "b"}), {"path": "a"})
     chat.send("?")
