@@ -404,7 +404,8 @@ def test_a_recording_says_which_run_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udc80b", "\ud83d\ude00"])
 def test_half_a_character_in_prompts_names_and_settings_does_not_stop_a_batch(text: str, tmp_path: Path) -> None:
-    for place in ({"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}):
+    places: list[dict[str, Any]] = [{"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}]
+    for place in places:
         for _ in range(2):  # made, and found again
             runs = run_many([text], models={text: MockModel()}, system=text, speed=None, progress=False, **place)
             assert len(runs) == 1
@@ -416,7 +417,8 @@ def test_a_model_may_cut_a_character_between_two_deltas_of_a_batch(tmp_path: Pat
         yield "a\ud83d"
         yield "\ude00b"
 
-    for place in ({"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}):
+    places: list[dict[str, Any]] = [{"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}]
+    for place in places:
         for _ in range(2):
             runs = run_many(["?"], models={"cut": model}, progress=False, **place)
             assert runs[0].transcript.messages[-1].text == "a😀b"

@@ -116,12 +116,13 @@ def test_whatever_an_approver_writes_into_a_call_everybody_sees_what_is_recorded
     seen: list[Any] = []
 
     def approver(found: ToolCall) -> Decision:
+        assert isinstance(found.input, dict)
         found.input["path"] = "/tmp"
         found.input["options"]["deep"].append(2)
         seen.append(found.input)
         return Decision(True)
 
-    written = {"path": "/", "options": {"deep": [1]}}
+    written: dict[str, Any] = {"path": "/", "options": {"deep": [1]}}
     chat = asking(recorder, approver, written)
     chat.send("?")
     assert (seen, recorder.ran, chat.calls["1"].input) == ([written], [("/", {"deep": [1]})], written)

@@ -117,7 +117,7 @@ def test_a_callout_at_the_end_of_a_complete_reply_runs(reason: str, eager: bool)
 
 
 def test_a_callout_runs_if_the_reply_goes_on_after_its_block_of_text() -> None:
-    goes_on = [ev.ReasoningStart("2"), ev.ReasoningDelta("2", "Hm"), ev.ReasoningEnd("2")]
+    goes_on: list[Event] = [ev.ReasoningStart("2"), ev.ReasoningDelta("2", "Hm"), ev.ReasoningEnd("2")]
     _, removed, _ = run("callout", [*text(OPEN_CALLS["callout"]), *goes_on, ev.Finish(finish_reason="length")])
     assert removed == ["/data/projects/old"]
 
@@ -141,7 +141,9 @@ def test_a_native_call_whose_arguments_had_not_begun_runs_only_if_the_reply_is_c
     reason: str | None, runs: bool, eager: bool
 ) -> None:
     begun = {"index": 0, "id": "c1", "type": "function", "function": {"name": "remove", "arguments": ""}}
-    replies = iter([[chunk({"tool_calls": [begun]}), *([chunk({}, reason)] if reason else [])], ["Done."]])
+    replies: Iterator[list[Any]] = iter(
+        [[chunk({"tool_calls": [begun]}), *([chunk({}, reason)] if reason else [])], ["Done."]]
+    )
     removed: list[str] = []
     chat = Chat(lambda messages, tools: iter(next(replies)), tools=[remover(removed)], eager=eager)
     chat.send("Tidy up.")

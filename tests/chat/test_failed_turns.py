@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -62,7 +62,7 @@ def test_a_turn_without_an_error_has_none_and_raises_nothing(send: Callable[...,
 
 
 def test_the_cause_of_an_earlier_turn_is_not_that_of_a_later_one() -> None:
-    replies = iter([ConnectionError("down"), [ev.Error("Overloaded.")]])
+    replies: Iterator[Any] = iter([ConnectionError("down"), [ev.Error("Overloaded.")]])
 
     def model(messages: Any) -> Any:
         reply = next(replies)

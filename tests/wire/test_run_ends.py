@@ -12,17 +12,17 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.wire import decoder
 
-_AG_UI = [
+_AG_UI: list[Any] = [
     {"type": "RUN_STARTED", "threadId": "t", "runId": "r"},
     {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "look"},
     {"type": "TOOL_CALL_ARGS", "toolCallId": "c", "delta": '{"pa'},
 ]
-_UI = [
+_UI: list[Any] = [
     {"type": "start"},
     {"type": "tool-input-start", "toolCallId": "c", "toolName": "look"},
     {"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": '{"pa'},
 ]
-_ENDS = {
+_ENDS: dict[str, list[tuple[list[Any], list[Any]]]] = {
     "ag-ui": [
         (_AG_UI, [{"type": "RUN_ERROR", "message": "Lost."}]),
         (_AG_UI, [{"type": "RUN_FINISHED", "threadId": "t", "runId": "r"}]),

@@ -31,12 +31,15 @@ class UIChunksAdapter:
         if event is None:
             return unknown_item(UI_CHUNKS.title, item)
         self._is_open = not isinstance(event, ev.Finish | ev.Abort)
-        if isinstance(event, ev.ToolInputStart):
-            self._writing[event.tool_call_id] = None
-        elif isinstance(event, (ev.ToolInputAvailable, ev.ToolRetracted, *CALL_ENDS)):
-            self._writing.pop(event.tool_call_id, None)
-        elif isinstance(event, ev.Error | ev.Abort):
-            self._writing.clear()
+        match event:
+            case ev.ToolInputStart():
+                self._writing[event.tool_call_id] = None
+            case ev.Error() | ev.Abort():
+                self._writing.clear()
+            case ev.ToolInputAvailable() | ev.ToolRetracted():
+                self._writing.pop(event.tool_call_id, None)
+            case _ if isinstance(event, CALL_ENDS):
+                self._writing.pop(event.tool_call_id, None)
         return [event]
 
     def close(self) -> list[Event]:
