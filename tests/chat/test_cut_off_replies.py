@@ -11,8 +11,9 @@ from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, State
+from toolcall_nb.core.transcript import Message, State, Transcript
 from toolcall_nb.dialects import DIALECTS
+from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools import Tool, as_tool
 
 CUT_REASONS = ["length", "content-filter", "other", "error", None]
@@ -93,8 +94,8 @@ def test_the_card_of_a_cut_off_call_says_why_it_did_not_run_and_the_model_is_tol
     call = chat.calls["c1"]
     assert call.state is State.OUTPUT_ERROR
     assert call.error == (
-        "The call was not run, because it may be incomplete: the reply reached its length limit before the call was "
-        "closed. Write the whole call again, with an empty line after it."
+        "The call may be incomplete: the reply reached its length limit before the call was closed. "
+        "It was not run. Write the whole call again, with an empty line after it."
     )
     assert call.error in model.requests[1][-1].text
     assert not chat.transcript.diagnostics
@@ -128,6 +129,12 @@ def test_a_callout_at_the_end_of_a_text_that_a_function_gives_runs(reply: Any) -
     replies = iter([reply, "Done."])
     Chat(lambda messages: next(replies), tools=[remover(removed)], dialect="callout").send("Tidy up.")
     assert removed == ["/data/projects/old"]
+
+
+def test_a_shown_text_that_ends_in_a_call_says_only_that_the_call_was_made() -> None:
+    reply = Reply("callout", set())
+    events = [event for sent in text(OPEN_CALLS["callout"]) for event in reply.take(sent)]
+    assert Transcript.from_events([*events, *reply.close()]).calls["c1"].state is State.INPUT_AVAILABLE
 
 
 def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:

@@ -102,6 +102,7 @@ def stream_reply(
         chat.pause(wait)
         yield ev.Status("")
     yield from reply.close()
+    yield from reply.end_cut_off_calls()
     request.end(reply)
 
 

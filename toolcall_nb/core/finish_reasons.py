@@ -18,4 +18,4 @@ _CAUSES = {
 def cut_off_error(reason: str | None) -> str:
     """Returns the error of a call that the end of a reply may have cut off. ``reason`` is the reply's finish reason."""
     cause = _CAUSES.get(reason, f"the reply ended with the finish reason {reason!r:.80}")
-    return f"The call was not run, because it may be incomplete: {cause} before the call was closed."
+    return f"The call may be incomplete: {cause} before the call was closed."

@@ -24,6 +24,7 @@ _TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
 _REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
 _CONTENT = (ev.TextDelta, ev.ReasoningStart, ev.ReasoningDelta, ev.ToolInputStart, ev.ToolInputAvailable)
 _IGNORED = "The event was ignored."
+_WRITE_AGAIN = "It was not run. Write the whole call again, with an empty line after it."
 _BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
 
 
@@ -45,8 +46,8 @@ class Reply:
     they may run already.
 
     ``unclosed`` are the ids of calls that only the end of their text closed, so that text may be missing. If the reply
-    goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise `close` ends these
-    calls, and they do not run. ``is_out_of_time``: the chat itself ended the reply, at its time limit.
+    goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise these calls do not
+    run (`end_cut_off_calls`). ``is_out_of_time``: the chat itself ended the reply, at its time limit.
     """
 
     def __init__(self, dialect: str, used_ids: set[str]) -> None:
@@ -101,27 +102,30 @@ class Reply:
         return self._own(event)
 
     def close(self) -> list[Event]:
-        """Returns the withheld events, and the ends of open blocks and of cut-off calls; nothing the second time."""
+        """Returns the withheld events and the ends of open blocks; nothing the second time."""
         found = [*self._close_detector()]
         withheld, self._withheld = self._withheld, {}
         for raw, events in withheld.items():
             found += _with_id(self._new_id(raw, events[0]), events)
         ends, self._open = list(self._open.values()), {}
-        return [*found, *ends, *self._end_cut_off_calls()]
+        return [*found, *ends]
 
-    def _end_cut_off_calls(self) -> Iterator[Event]:
-        """Ends the calls that the end of a cut-off reply closed. Those of a failed reply end with it."""
+    def end_cut_off_calls(self) -> Iterator[Event]:
+        """Ends the calls that the end of a cut-off reply closed, so that they do not run; for after `close`.
+
+        The calls of a reply that failed or was stopped end with it.
+        """
         reason = self.finish.finish_reason
-        if self.failed or reason in COMPLETE_REASONS:
+        if self.failed or self.abort is not None or reason in COMPLETE_REASONS:
             return
         for call_id, call in self.calls.items():
-            if call_id not in self.unclosed or call.is_wrong:
+            if call_id not in self.unclosed:
                 continue
             if self.is_out_of_time:
                 yield ev.ToolInterrupted(call_id)
             else:
                 call.is_wrong = True
-                error = f"{cut_off_error(reason)} Write the whole call again, with an empty line after it."
+                error = f"{cut_off_error(reason)} {_WRITE_AGAIN}"
                 yield ev.ToolInputError(call_id, call.name, call.input, error)
 
     def _in_block(self, event: Any, block: Any) -> list[Event]:
