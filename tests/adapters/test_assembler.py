@@ -15,6 +15,7 @@ from toolcall_nb.adapters.assembler import NO_JSON, Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.finish_reasons import cut_off_error
 from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall, Transcript
 
 
@@ -108,7 +109,16 @@ def test_empty_text_means_no_arguments(written: str) -> None:
     message = Assembler()
     message.begin_call(1, "a", "t")
     message.arguments(1, written)
-    assert message.end_call(1) == [ev.ToolInputAvailable("a", "t", {})]
+    assert [*message.end_call(1), *message.text("So.")][0] == ev.ToolInputAvailable("a", "t", {})
+
+
+@pytest.mark.parametrize("reason", [None, "length", "content-filter", "other", "error"])
+def test_empty_text_at_the_end_of_a_cut_off_reply_is_an_error(reason: str | None) -> None:
+    message = Assembler()
+    begun = message.begin_call(1, "a", "t")
+    message.reason = reason
+    call = _call(_read(begun, message.end_call(1), message.close()), "a")
+    assert (call.state, call.error) == (State.OUTPUT_ERROR, cut_off_error(reason))
 
 
 @pytest.mark.parametrize("written", ['{"q": "ca', "{", "nonsense", '{"a": 1}{', "[" * 100_000])

@@ -160,7 +160,7 @@ def test_a_custom_call_that_is_cut_off_keeps_its_text() -> None:
     item = {"type": "custom_tool_call", "call_id": "i", "name": "sql", "input": ""}
     stream = [CREATED, news("output_item.added", output_index=0, item=item)]
     found = read_items([*stream, news("custom_tool_call_input.delta", output_index=0, delta="SEL")])
-    assert (found.calls["i"].input, found.calls["i"].state) == ("SEL", State.INPUT_AVAILABLE)
+    assert (found.calls["i"].input, found.calls["i"].state) == ("SEL", State.OUTPUT_ERROR)
 
 
 def test_arguments_that_are_cut_off_are_an_error_with_what_was_written() -> None:

@@ -14,6 +14,7 @@ from toolcall_nb import Chat, MockModel, register_secret, run_many
 from toolcall_nb.batches import BatchProgress, BatchRuns, RowState, run_batch
 from toolcall_nb.batches.rate_limits import RateLimits
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.redaction.registered_secrets import REGISTERED
@@ -399,3 +400,25 @@ def test_a_recording_says_which_run_it_is(tmp_path: Path) -> None:
     assert header["data"]["run"]["id"] == row.key
     (run,) = read_many(tmp_path)
     assert (run.id, run.title) == (row.key, "a · echo · 1")
+
+
+@pytest.mark.parametrize("text", ["\ud800", "a\udc80b", "\ud83d\ude00"])
+def test_half_a_character_in_prompts_names_and_settings_does_not_stop_a_batch(text: str, tmp_path: Path) -> None:
+    places: list[dict[str, Any]] = [{"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}]
+    for place in places:
+        for _ in range(2):  # made, and found again
+            runs = run_many([text], models={text: MockModel()}, system=text, speed=None, progress=False, **place)
+            assert len(runs) == 1
+            assert runs[0].transcript.messages[1].text == well_formed(text)
+
+
+def test_a_model_may_cut_a_character_between_two_deltas_of_a_batch(tmp_path: Path) -> None:
+    def model(messages: Any) -> Iterator[str]:
+        yield "a\ud83d"
+        yield "\ude00b"
+
+    places: list[dict[str, Any]] = [{"file": tmp_path / "runs.jsonl"}, {"folder": tmp_path / "runs"}]
+    for place in places:
+        for _ in range(2):
+            runs = run_many(["?"], models={"cut": model}, progress=False, **place)
+            assert runs[0].transcript.messages[-1].text == "a😀b"

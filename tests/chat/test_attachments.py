@@ -199,3 +199,13 @@ def test_a_cell_whose_attachment_is_missing_asks_nothing(shell: Any, capsys: pyt
     shell.run_cell("%%toolchat --speed 0 --attach nowhere.png\nWhat is this?")
     assert "UsageError: There is no file 'nowhere.png'" in capsys.readouterr().err
     assert "chat" not in shell.user_ns
+
+
+def test_half_a_character_in_the_name_of_a_file_does_not_stop_a_turn(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"n\xff.txt")
+    path.write_text("content")
+    chat = Chat(speed=None)
+    chat.send("?", files=[path])
+    assert "n%EF%BF%BD.txt" in chat.transcript.messages[0].parts[1].url
+    with pytest.raises(UsageError, match="There is no file"):
+        chat.send("?", files=["missing\ud800.txt"])

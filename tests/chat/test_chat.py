@@ -23,6 +23,8 @@ from toolcall_nb.models import MockModel, faults, with_faults
 from toolcall_nb.models.mock.scenarios import SCENARIOS
 from toolcall_nb.tools import Tool
 
+STOP = ev.Finish(finish_reason="stop")
+
 
 class Script:
     """A model that yields the given events, one list for each request, and records the requests."""
@@ -393,7 +395,7 @@ CALLOUT = "Let me see.\n\n> [!tool f call_1]\n> input:\n>   n: 1\n"
 
 
 def test_in_a_text_dialect_calls_are_found_in_the_text_and_run() -> None:
-    chat = chat_with(text(CALLOUT), text("It is 2."), tools=[f], dialect="callout")
+    chat = chat_with([*text(CALLOUT), STOP], text("It is 2."), tools=[f], dialect="callout")
     message = chat.send("?")
     assert chat.calls["call_1"].output == 2
     assert message.text == "Let me see.\n\nIt is 2."
@@ -413,7 +415,10 @@ def test_the_dialect_s_instructions_are_sent_and_not_stored() -> None:
 def test_in_a_text_dialect_the_model_is_sent_its_calls_and_their_results_as_text(dialect: str) -> None:
     asked = Message("assistant", (TextPart("Let me see."), ToolCall(id="call_1", name="f", input={"n": 41})))
     chat = chat_with(
-        text(dialects.find_text_dialect(dialect).write(asked)), text("It is 42."), tools=[f], dialect=dialect
+        [*text(dialects.find_text_dialect(dialect).write(asked)), STOP],
+        text("It is 42."),
+        tools=[f],
+        dialect=dialect,
     )
     chat.send("?")
     assert isinstance(chat.model, Script)
@@ -434,7 +439,7 @@ def test_a_callout_with_a_result_does_not_run() -> None:
 
 def test_callouts_without_ids_get_unique_ids_in_the_whole_thread() -> None:
     ran: list[int] = []
-    anonymous = [text(f"> [!tool g]\n> input:\n>   n: {n}\n") for n in range(3)]
+    anonymous = [[*text(f"> [!tool g]\n> input:\n>   n: {n}\n"), STOP] for n in range(3)]
     chat = chat_with(anonymous[0], anonymous[1], [], anonymous[2], tools=[_recorder(ran)], dialect="callout")
     chat.send("?")
     chat.send("?")

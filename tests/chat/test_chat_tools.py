@@ -112,6 +112,22 @@ def test_the_approved_input_runs_even_if_the_approver_changes_it(recorder: Recor
     assert recorder.ran == [("a", {"deep": [1]}), ("b", {"deep": [2]})]
 
 
+def test_whatever_an_approver_writes_into_a_call_everybody_sees_what_is_recorded_and_runs(recorder: Recorder) -> None:
+    seen: list[Any] = []
+
+    def approver(found: ToolCall) -> Decision:
+        assert isinstance(found.input, dict)
+        found.input["path"] = "/tmp"
+        found.input["options"]["deep"].append(2)
+        seen.append(found.input)
+        return Decision(True)
+
+    written: dict[str, Any] = {"path": "/", "options": {"deep": [1]}}
+    chat = asking(recorder, approver, written)
+    chat.send("?")
+    assert (seen, recorder.ran, chat.calls["1"].input) == ([written], [("/", {"deep": [1]})], written)
+
+
 def test_an_edit_that_does_not_fit_the_tool_is_an_input_error(recorder: Recorder) -> None:
     chat = asking(recorder, lambda _: Decision(True, input={"pth": "b"}), {"path": "a"})
     chat.send("?")
@@ -414,7 +430,7 @@ class Asked(Script):
 
 _CALLS: dict[str, Callable[[str], list[Event]]] = {
     "native": lambda command: [call("1", "bash", {"command": command, "timeout": 0.5})],
-    "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n"),
+    "callout": lambda command: text(f"> [!tool bash 1]\n> input:\n>   command: {command}\n>   timeout: 0.5\n\n"),
     "signature": lambda command: written("bash", f'{{"command": "{command}", "timeout": 0.5}}'),
     "json": lambda command: text(f'{{"tool": "bash", "params": {{"command": "{command}", "timeout": 0.5}}}}'),
 }

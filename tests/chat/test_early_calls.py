@@ -593,9 +593,8 @@ def test_the_limit_of_calls_counts_those_that_start_early() -> None:
     reply = [*[call(str(n), "f", n=n) for n in range(4)], *text("Words.")]
     chat = Chat(Script(reply, text("Done.")), tools=[f], eager=True, max_calls=2)
     answer = chat.send("Go")
-    assert [found.output if found.error is None else found.error for found in answer.calls] == [
-        *[0, 1, "Not run: the limit of 2 calls is reached.", "Not run: the limit of 2 calls is reached."]
-    ]
+    assert [found.output for found in answer.calls[:2]] == [0, 1]
+    assert [found.state for found in answer.calls[2:]] == [State.INTERRUPTED] * 2
     assert chat.account.calls == 2
 
 
@@ -616,7 +615,7 @@ def test_the_limit_of_seconds_cuts_the_reply_and_not_the_tool_that_runs() -> Non
     chat = Chat(Script(reply), tools=[slow], eager=True, max_seconds=50, clock=lambda: now[0])
     answer = chat.send("Go")
     assert answer.calls[0].output == "done"
-    assert answer.calls[1].error == "Not run: the limit of 50 s is reached."
+    assert answer.calls[1].state is State.INTERRUPTED
     assert "Never." not in answer.text
     assert "The turn ended: the limit of 50 s is reached." in next(
         part.text for part in answer.parts if isinstance(part, ErrorPart)
@@ -633,7 +632,7 @@ def test_with_a_limit_that_a_reply_may_reach_no_call_starts_before_its_end(limit
     usage = {"usage": {"inputTokens": 50, "outputTokens": 1}, "cost": {"USD": "5"}}
     reply = [call("a", "f"), *text("Words."), ev.Finish(message_metadata=usage)]
     chat = Chat(Script(reply), tools=[f], eager=True, **limit)
-    assert "Not run" in (chat.send("Go").calls[0].error or "")
+    assert chat.send("Go").calls[0].state is State.INTERRUPTED
     assert ran == []
 
 

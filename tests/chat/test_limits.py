@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
 from decimal import Decimal
@@ -74,8 +75,7 @@ def test_the_turn_ends_at_the_limit_of_tokens_and_says_how_to_go_on() -> None:
     chat, noted = chat_with(model, max_tokens=200, clock=Clock())
     answer = chat.send("Go")
     assert (model.requests, noted) == (2, [1])
-    assert answer.calls[-1].state is State.OUTPUT_ERROR
-    assert answer.calls[-1].error == "Not run: the limit of 200 tokens is reached."
+    assert (answer.calls[-1].state, answer.calls[-1].error) == (State.INTERRUPTED, None)
     assert errors(answer) == [
         "The turn ended: the limit of 200 tokens is reached. It has spent 200 tokens, $0.20, 1 call. "
         "Ask again to go on, or raise max_tokens (--max-tokens)."
@@ -105,13 +105,26 @@ def test_an_answer_that_is_complete_is_no_error_even_above_the_limit() -> None:
     assert (answer.text, errors(answer)) == ("Done.", [])
 
 
-def test_calls_over_the_limit_are_not_run_and_say_why() -> None:
+def test_calls_over_the_limit_are_not_run_and_are_interrupted() -> None:
     replies = [[("note", {"n": n}) for n in range(4)], "Never said."]
     chat, noted = chat_with(MockModel(script=replies), max_calls=2)
     answer = chat.send("Go")
     assert noted == [0, 1]
-    assert [call.error for call in answer.calls[2:]] == ["Not run: the limit of 2 calls is reached."] * 2
+    assert [call.state for call in answer.calls[2:]] == [State.INTERRUPTED] * 2
+    assert chat.account.calls == 2
     assert "The turn ended: the limit of 2 calls is reached." in errors(answer)[0]
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_tokens": 50}, {"max_cost": 0.1}, {"max_steps": 1}], ids=str)
+@pytest.mark.parametrize("eager", [False, True])
+def test_a_limit_that_was_reached_is_said_once(limit: dict[str, Any], eager: bool) -> None:
+    chat, _ = chat_with(Priced(tokens=100), eager=eager, **limit)
+    (sentence,) = errors(chat.send("Go"))
+    html, text = to_html(chat.transcript), to_text(chat.transcript)
+    for written in (text, re.sub("<[^>]+>", " ", html)):
+        assert written.count("limit") == sentence.count("limit")
+        assert "Ended early" not in written
+    assert chat.send("Go on").calls
 
 
 def test_the_model_may_answer_after_the_last_call_that_is_allowed() -> None:
@@ -142,7 +155,7 @@ def test_the_time_is_checked_before_each_call() -> None:
         MockModel(script=[[("slow", {}), ("slow", {}), ("slow", {})]]), tools=[slow], max_seconds=10, clock=clock
     )
     answer = chat.send("Go")
-    assert [call.state for call in answer.calls] == [State.OUTPUT_AVAILABLE, State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR]
+    assert [call.state for call in answer.calls] == [State.OUTPUT_AVAILABLE, State.OUTPUT_AVAILABLE, State.INTERRUPTED]
     assert "the limit of 10 s is reached. It has spent 0 tokens, 12.0 s, 2 calls" in errors(answer)[0]
     assert chat.account.seconds == 12
 
@@ -253,7 +266,7 @@ def test_a_cell_sets_limits(
         shell.run_cell("def note(n: int) -> int:\n    return n")
         cell = "%%toolchat --tools note --speed 0 --max-calls 0 --max-seconds 60 --max-tokens 9 --max-cost 0.5\nNote 1"
         shell.run_cell(cell).raise_error()
-        assert "Not run: the limit of 0 calls is reached." in capsys.readouterr().out
+        assert "The turn ended: the limit of 0 calls is reached." in capsys.readouterr().out
         chat = shell.user_ns["chat"]
         assert (chat.max_seconds, chat.max_tokens, chat.max_cost) == (60, 9, 0.5)
         shell.run_cell("%%toolchat --max-cost 0\nNote 1")

@@ -137,6 +137,16 @@ def test_abort_interrupts_the_open_calls_only() -> None:
     assert transcript.messages[0].aborted == "stop"
 
 
+@pytest.mark.parametrize(
+    "end", [[ev.Error("Lost.")], [ev.Finish(finish_reason="error")], [ev.Error("Lost."), ev.Finish()]], ids=len
+)
+def test_an_error_interrupts_the_calls_whose_arguments_were_still_arriving(end: list[Event]) -> None:
+    begun = [ev.ToolInputAvailable("a", "t", {}), ev.ToolInputStart("b", "t"), ev.ToolInputDelta("b", '{"q')]
+    transcript = reduced(*begun, *end)
+    assert [call.state for call in transcript.calls.values()] == [State.INPUT_AVAILABLE, State.INTERRUPTED]
+    assert transcript.calls["b"].input_text == '{"q'
+
+
 def test_a_preliminary_output_leaves_the_call_running() -> None:
     running = [ev.ToolInputAvailable("c", "t", {}), ev.ToolOutputAvailable("c", 1, preliminary=True)]
     assert (the_call(*running).state, the_call(*running).output) == (State.INPUT_AVAILABLE, 1)

@@ -76,7 +76,7 @@ def test_a_bound_model_and_a_chain_answer_too() -> None:
 
 
 def test_a_chat_model_without_bind_tools_is_refused_and_can_call_in_its_text() -> None:
-    written = "> [!tool add]\n> input:\n>   x: 1\n>   y: 2\n"
+    written = "> [!tool add]\n> input:\n>   x: 1\n>   y: 2\n\n"  # it reports no finish reason
     llm = FakeListChatModel(responses=[written, "Three."])
     chat = Chat(llm, tools=[add])
     assert "--dialect callout" in errors(chat.send("1 + 2?"))[0].text

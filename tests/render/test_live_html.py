@@ -25,6 +25,15 @@ from toolcall_nb.render.html_output.nodes import Node, Patch, splice
 from toolcall_nb.render.html_output.page import fragment, to_html
 
 
+def test_a_live_view_shows_at_once_that_an_error_interrupted_a_call() -> None:
+    live = LiveHtml()
+    for event in (ev.ToolInputStart("a", "t"), ev.ToolInputDelta("a", '{"q'), ev.ToolInputStart("b", "t")):
+        live.apply(event)
+    assert live.html.count("Pending") == 2
+    live.apply(ev.Error("Lost."))
+    assert (live.html.count("Interrupted"), live.html.count("Pending")) == (2, 0)
+
+
 class Tree:
     """What a front end does with patches, on strings: the HTML of each node by its id, and who is in whom."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, error_event
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
 from toolcall_nb.core.text import well_formed
 
 __all__ = ["NO_JSON", "Assembler"]
@@ -35,6 +36,7 @@ class _Call(Struct):
     name: str
     about: Object
     written: list[str] = field(default_factory=list)
+    awaited: Json = MISSING
     is_whole: bool = False
     has_ended: bool = False
 
@@ -46,7 +48,9 @@ class Assembler:
     blocks begun with `thought` stay open together until something else comes. Tool calls are identified by a
     ``key`` that the adapter chooses (an index, an id), and any number may be open. Their arguments are JSON text that
     grows, or a value. A call without an id gets the id ``call_N``. A call with the id of another call gets a new id,
-    so that no call is lost. ``reason`` and ``metadata`` go into ``finish``; ``sources`` numbers the message's sources.
+    so that no call is lost. Arguments that the end of the reply may have cut off (`end_call`) are complete when the
+    message goes on, or ends with a ``reason`` of `COMPLETE_REASONS`. ``reason`` and ``metadata`` go into ``finish``;
+    ``sources`` numbers the message's sources.
     """
 
     def __init__(self) -> None:
@@ -60,6 +64,7 @@ class Assembler:
         self._blocks = 0
         self._calls: dict[Any, _Call] = {}
         self._by_id: dict[str, list[_Call]] = {}  # by the provider's id and by ours
+        self._awaiting: list[_Call] = []
         self._numbers: dict[str | None, int] = {}  # the last number that was put after an id
 
     # The message
@@ -67,7 +72,7 @@ class Assembler:
     def start(self, message_id: str | None = None, role: str | None = None) -> list[Event]:
         """Begins the message, if it has not begun. Any other event begins it too."""
         if self._has_begun:
-            return []
+            return self.complete_calls() if self._awaiting else []
         self._has_begun = True
         return [ev.Start(message_id=message_id, role=role)]
 
@@ -75,13 +80,17 @@ class Assembler:
         """Ends the message and everything open in it. A second call returns nothing."""
         if self._has_ended:
             return []
-        ends = [*self.start(), *self.end_block(), *self.end_calls()]
+        ends = [*self.end_block(), *self.end_calls()]
+        ends = [*(() if self._has_begun else self.start()), *ends, *self._end_awaiting(self.reason in COMPLETE_REASONS)]
         self._has_ended = True
         return [*ends, ev.Finish(finish_reason=self.reason, message_metadata=self.metadata or None)]
 
     def other(self, event: Event | None) -> list[Event]:
-        """Adds a source, a file, a step or the like between the blocks; None adds nothing."""
-        return [] if event is None else [*self.start(), *self.end_block(), event]
+        """Adds a source, a file, a step or the like between the blocks; None adds nothing. An error ends the calls."""
+        if event is None:
+            return []
+        ends = self.end_calls() if isinstance(event, ev.Error) else []
+        return [*self.start(), *self.end_block(), *ends, event]
 
     def custom(self, provider: str, kind: str, content: Any) -> list[Event]:
         """Adds a provider's own content, which has no event type of its own, as it is."""
@@ -233,21 +242,46 @@ class Assembler:
         call.written.clear()
         return [ev.ToolInputStart(call.id, call.name, **call.about)]
 
-    def end_call(self, key: Any, given: Json = MISSING) -> list[Event]:
-        """Completes a call's arguments: the value ``given``, or the JSON text so far. Empty text means ``{}``."""
+    def end_call(self, key: Any, given: Json = MISSING, *, may_be_cut: bool = False) -> list[Event]:
+        """Completes a call's arguments: the value ``given``, or the JSON text so far. Empty text means ``{}``.
+
+        JSON text says itself where it ends. Empty text does not, nor does a value with ``may_be_cut``, which is made
+        from what has come so far: these wait until something follows, or the message ends.
+        """
         call = self._calls.get(key)
         if call is None or call.is_whole:
             return []
         call.is_whole = True
+        text = well_formed("".join(call.written))
+        if may_be_cut or (given is MISSING and not text.strip()):
+            call.awaited = {} if given is MISSING else given
+            self._awaiting.append(call)
+            return []
         if given is not MISSING:
             return [ev.ToolInputAvailable(call.id, call.name, given, **call.about)]
-        text = well_formed("".join(call.written))
         try:
-            value = json.loads(text) if text.strip() else {}
+            return [ev.ToolInputAvailable(call.id, call.name, json.loads(text), **call.about)]
         except (ValueError, RecursionError):
             call.has_ended = True
-            return [ev.ToolInputError(call.id, call.name, text, NO_JSON, **call.about)]
-        return [ev.ToolInputAvailable(call.id, call.name, value, **call.about)]
+            is_cut = self.reason is not None and self.reason not in COMPLETE_REASONS
+            error = cut_off_error(self.reason) if is_cut else NO_JSON
+            return [ev.ToolInputError(call.id, call.name, text, error, **call.about)]
+
+    def complete_calls(self) -> list[Event]:
+        """Completes the calls that wait (see `end_call`), because something follows them."""
+        return self._end_awaiting(self.reason is None or self.reason in COMPLETE_REASONS)
+
+    def _end_awaiting(self, is_complete: bool) -> list[Event]:
+        calls, self._awaiting = self._awaiting, []
+        ends: list[Event] = []
+        for call in calls:
+            if is_complete:
+                ends.append(ev.ToolInputAvailable(call.id, call.name, call.awaited, **call.about))
+            else:
+                call.has_ended = True
+                given = "".join(call.written) or call.awaited
+                ends.append(ev.ToolInputError(call.id, call.name, given, cut_off_error(self.reason), **call.about))
+        return ends
 
     def end_calls(self) -> list[Event]:
         """Completes the arguments of all calls."""
@@ -261,16 +295,20 @@ class Assembler:
         """Ends a call with an error; returns nothing for a call that is unknown or has ended."""
         return self.outcome(call_id, ev.ToolOutputError(call_id, error, **about))
 
-    def outcome(self, call_id: str, event: Any) -> list[Event]:
+    def outcome(self, call_id: str, event: Any, name: str | None = None) -> list[Event]:
         """Ends a call with this event; returns nothing for a call that is unknown or has ended.
 
         If the provider gave this id to several calls, the first open one ends, and the event gets that call's own id.
+        An empty id means `open_call`: providers and programs leave ids out.
         """
+        if not call_id and not getattr(event, "provider_executed", None):
+            call_id = self.open_call(name) or ""
         call = next((call for call in self._by_id.get(call_id, []) if not call.has_ended), None)
         if call is None:
             return []
+        begins = self.complete_calls() if call in self._awaiting else []
         call.has_ended = not getattr(event, "preliminary", None)
-        return [event if event.tool_call_id == call.id else replace(event, tool_call_id=call.id)]
+        return [*begins, event if event.tool_call_id == call.id else replace(event, tool_call_id=call.id)]
 
     def rename_call(self, key: Any, call_id: str) -> list[Event]:
         """Gives an open call the id that turned out to be its own. The call keeps its content."""
@@ -282,9 +320,12 @@ class Assembler:
         return [ev.ToolRetracted(old, successor=call.id)]
 
     def open_call(self, name: str | None = None) -> str | None:
-        """Returns the id of the first call that has not ended, of those with this name if one is given."""
+        """Returns the id of the call that a result without an id belongs to: the first one without a result.
+
+        With a name, it is the first with this name. Calls that the provider runs are left out.
+        """
         calls = (call for call in self._calls.values() if not call.has_ended and name in (None, call.name))
-        return next((call.id for call in calls), None)
+        return next((call.id for call in calls if not call.about.get("provider_executed")), None)
 
     def knows(self, call_id: str) -> bool:
         """Whether a call with this id has begun."""

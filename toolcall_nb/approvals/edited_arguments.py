@@ -77,7 +77,7 @@ def check_edited(value: Any, tool: Tool | None = None) -> dict[str, Json]:
     plain: dict[str, Json] = from_extended_json(copied)
     if tool is not None:
         try:
-            tool.signature.bind(plain)
+            tool.bind(plain)
         except WrongArguments as error:
             raise ValueError(str(error)) from None
     return plain

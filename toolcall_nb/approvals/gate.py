@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from toolcall_nb.approvals.decisions import ApprovalMode, Approver, Decision, Re
 from toolcall_nb.approvals.edited_arguments import asking_about, check_edited
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.core.transcript import Approval, ToolCall
 from toolcall_nb.tools.definition import Tool
 
@@ -18,6 +20,19 @@ __all__ = ["ApprovalGate"]
 
 _SWITCHED_OFF = "Tool calls are switched off for this chat."
 _NOBODY_TO_ASK = "Nobody is there to be asked. Give the chat an approver."
+
+
+class _AskedCall(ToolCall, frozen=True):
+    """A call as an approver gets it. Its input is a new copy each time that it is read.
+
+    So whatever an approver writes into it, everybody who is asked sees the input that is recorded and runs.
+    """
+
+    def __post_init__(self) -> None: ...  # the values are those of a call, which has corrected them
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        return well_formed_json(value) if name == "input" else value
 
 
 class ApprovalGate:
@@ -35,8 +50,8 @@ class ApprovalGate:
     def decide(self, call: ToolCall, tool: Tool) -> Generator[Event, None, ToolCall | None]:
         """Yields the events of the question, if there is one; returns the call as it may run, None if it may not.
 
-        The approver holds the call's own input and could change it. So the input is serialised before the question and
-        read from that text afterwards: what was asked about is what runs.
+        The input is serialised before the question and read from that text afterwards: what was asked about is what
+        runs.
         """
         if self._mode == "auto":
             return call
@@ -74,7 +89,7 @@ class ApprovalGate:
         if self._ask is None:
             return Decision(False, _NOBODY_TO_ASK)
         try:
-            decision = self._ask(call)
+            decision = self._ask(_AskedCall(**{name: getattr(call, name) for name in ToolCall.__struct_fields__}))
         except Exception as error:
             return Decision(False, f"No answer could be had: {type(error).__name__}: {error}")
         if decision.input is MISSING:

@@ -18,6 +18,7 @@ from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.events import to_dict
 from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.tools import Tool, ToolSource
@@ -92,7 +93,7 @@ def _prompt(given: Any, number: int) -> str | Transcript:
     if isinstance(given, str):
         if not given.strip():
             raise UsageError(f"Prompt {number} is empty.")
-        return given
+        return well_formed(given)
     transcript = _transcript(given)
     if transcript is None:
         raise UsageError(f"Prompt {number} is {given!r:.100}. {_A_PROMPT}.")
@@ -131,7 +132,7 @@ def _title_of(prompt: str | Transcript) -> str:
 
 def _models(given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
-        named = {str(name): model for name, model in given.items()}
+        named = {well_formed(str(name)): model for name, model in given.items()}
     else:
         listed: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
         named = {}
@@ -178,5 +179,5 @@ def _described(value: Any) -> Any:
 
 
 def _digest(parts: Any) -> str:
-    text = msgspec.json.encode(msgspec.json.decode(json_text(parts)), order="deterministic")
+    text = msgspec.json.encode(msgspec.json.decode(json_text(well_formed_json(parts))), order="deterministic")
     return hashlib.sha256(text).hexdigest()[:_KEY_LENGTH]

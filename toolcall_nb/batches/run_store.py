@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
 from msgspec.structs import replace
 
 from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.core.events import Object
+from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import Recording, is_recording_header
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_recording import masked_recording
@@ -233,7 +233,7 @@ def _run_lines(job: RunJob, recording: Recording, error: str) -> bytes:
 def _read_run(content: bytes) -> Any:
     from toolcall_nb.traces.formats.recordings import RECORDINGS
 
-    return next(RECORDINGS.read(map(msgspec.json.decode, content.splitlines())))
+    return next(RECORDINGS.read(map(_read_line, content.splitlines())))
 
 
 def _first_line(path: Path) -> bytes:
@@ -244,13 +244,18 @@ def _first_line(path: Path) -> bytes:
         return b""
 
 
+def _read_line(line: bytes) -> Any:
+    """Reads a line of a recording, in which a delta may end with half a character."""
+    return read_json(line.decode("utf-8", "replace"))
+
+
 def _about_run(line: bytes) -> Object:
     """Returns what the header of a run says about it; nothing for any other line."""
     if b'"data-recording"' not in line:
         return {}
     try:
-        record = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+        record = _read_line(line)
+    except (ValueError, RecursionError):
         return {}
     about = record["data"].get("run") if is_recording_header(record) else None
     return about if isinstance(about, dict) else {}

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from toolcall_nb.core.events import File
+from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import FilePart
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.output.figures import draw_figure, figure_of
@@ -91,7 +92,7 @@ def _path(path: Path) -> File:
             raise UsageError(f"{str(path)!r} is a folder. Attach its files one by one.")
         _check_size(size, str(path))
         data = path.read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, UnicodeEncodeError):  # half a character is in no name of a file
         place = f" in {Path.cwd()}" if not path.is_absolute() else ""
         raise UsageError(
             f"There is no file {str(path)!r}{place}. Give its path; a variable of the notebook is written {{name}}."
@@ -124,7 +125,7 @@ def _data(data: bytes, label: str, media_type: str | None = None, name: str = ""
 
 def _encoded(data: bytes, media_type: str, name: str = "") -> File:
     _check_size(len(data), name or "the data")
-    named = f";name={quote(name, safe='')}" if name and media_type not in _PICTURES else ""
+    named = f";name={quote(well_formed(name), safe='')}" if name and media_type not in _PICTURES else ""
     return File(f"data:{media_type}{named};base64,{base64.b64encode(data).decode('ascii')}", media_type)
 
 

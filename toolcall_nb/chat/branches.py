@@ -8,16 +8,26 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.replay import part_events
 from toolcall_nb.core.text import well_formed_json
-from toolcall_nb.core.transcript import Message, Part, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, Part, State, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.sources import unknown_name
 
-__all__ = ["RepeatedCall", "Rerun", "find_call", "last_prompt", "repeated_call", "transcript_before"]
+__all__ = [
+    "RepeatedCall",
+    "Rerun",
+    "find_call",
+    "last_prompt",
+    "repeated_call",
+    "transcript_before",
+    "with_ended_calls",
+]
 
 
 class Rerun(NamedTuple):
@@ -125,3 +135,14 @@ def last_prompt(transcript: Transcript) -> int:
         if transcript.messages[number].role == "user":
             return number
     raise UsageError("Nothing was asked in this conversation yet.")
+
+
+def with_ended_calls(message: Message) -> Message:
+    """Returns the message with its open calls as interrupted."""
+    if all(call.is_final for call in message.calls):
+        return message
+    parts = (
+        replace(part, state=State.INTERRUPTED) if isinstance(part, ToolCall) and not part.is_final else part
+        for part in message.parts
+    )
+    return replace(message, parts=tuple(parts))

@@ -9,15 +9,24 @@ from msgspec.structs import replace
 
 from toolcall_nb.chat.asynchronous import stream_async
 from toolcall_nb.chat.attachments import Attachment, attached_files
-from toolcall_nb.chat.branches import RepeatedCall, Rerun, find_call, last_prompt, repeated_call, transcript_before
+from toolcall_nb.chat.branches import (
+    RepeatedCall,
+    Rerun,
+    find_call,
+    last_prompt,
+    repeated_call,
+    transcript_before,
+    with_ended_calls,
+)
 from toolcall_nb.chat.limits import Account, Spent
 from toolcall_nb.chat.outputs import OutputRequest, TypedAnswer, find_answer, last_answer
+from toolcall_nb.chat.request import turn_error
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import MISSING, Event, Json
-from toolcall_nb.core.transcript import FilePart, Message, State, ToolCall, Transcript
+from toolcall_nb.core.transcript import FilePart, Message, ToolCall, Transcript
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.schemas.parameters import WrongArguments
@@ -93,16 +102,23 @@ class Chat(ChatState):
         raise UsageError("No typed answer was given yet. Ask for one: chat.send(prompt, output=Report).")
 
     @overload
-    def send(self, prompt: str, *, files: Attachment = ()) -> Message: ...
+    def send(self, prompt: str, *, files: Attachment = (), raises: bool = False) -> Message: ...
 
     @overload
-    def send(self, prompt: str, *, files: Attachment = (), output: type[_T]) -> TypedAnswer[_T]: ...
+    def send(
+        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False
+    ) -> TypedAnswer[_T]: ...
 
     @overload
-    def send(self, prompt: str, *, files: Attachment = (), output: Any) -> TypedAnswer[Any]: ...
+    def send(self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False) -> TypedAnswer[Any]: ...
 
-    def send(self, prompt: str, *, files: Attachment = (), output: Any = None) -> Message | TypedAnswer[Any]:
+    def send(
+        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False
+    ) -> Message | TypedAnswer[Any]:
         """Runs one whole turn and returns the message that answers. ``files`` are as in `stream`.
+
+        If the turn fails (no connection, no key, a limit), the message holds what had come, and its ``error`` says why.
+        With ``raises``, the error is raised as a `ModelError` instead; the message is then the transcript's last.
 
         With ``output``, the model must answer with a value of this type, and the `TypedAnswer` is returned. It is
         whatever a tool's parameter may be (a dataclass, a TypedDict, a pydantic model, a msgspec Struct, ``list[str]``)
@@ -111,10 +127,12 @@ class Chat(ChatState):
         """
         for _ in self.stream(prompt, files=files, output=output):
             pass
-        return self._answer(output)
+        return self._answer(output, raises)
 
-    def _answer(self, output: Any) -> Message | TypedAnswer[Any]:
+    def _answer(self, output: Any, raises: bool) -> Message | TypedAnswer[Any]:
         messages = self.transcript.messages
+        if raises and messages[-1].error is not None:
+            raise turn_error(messages[-1], self.last_error, self.model_name)
         return messages[-1] if output is None else last_answer(messages, self.outcomes)
 
     def stream(
@@ -149,22 +167,28 @@ class Chat(ChatState):
         return self._turn.start(prompt, attached)
 
     @overload
-    async def asend(self, prompt: str, *, files: Attachment = ()) -> Message: ...
+    async def asend(self, prompt: str, *, files: Attachment = (), raises: bool = False) -> Message: ...
 
     @overload
-    async def asend(self, prompt: str, *, files: Attachment = (), output: type[_T]) -> TypedAnswer[_T]: ...
+    async def asend(
+        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False
+    ) -> TypedAnswer[_T]: ...
 
     @overload
-    async def asend(self, prompt: str, *, files: Attachment = (), output: Any) -> TypedAnswer[Any]: ...
+    async def asend(
+        self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False
+    ) -> TypedAnswer[Any]: ...
 
-    async def asend(self, prompt: str, *, files: Attachment = (), output: Any = None) -> Message | TypedAnswer[Any]:
+    async def asend(
+        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False
+    ) -> Message | TypedAnswer[Any]:
         """Runs one whole turn beside the running event loop, and returns what `send` returns; see `astream`."""
         async for _ in self.astream(prompt, files=files, output=output):
             pass
-        return self._answer(output)
+        return self._answer(output, raises)
 
     def astream(self, prompt: str, *, files: Attachment = (), output: Any = None) -> AsyncGenerator[Event, None]:
-        """Streams the events of one turn beside the running event loop, as `stream` does.
+        """Streams the events of one turn beside the running event loop, as `stream` does; errors are events too.
 
         The turn runs in a thread, with the context variables of its reader. What a tool prints comes at once, among
         the other events. If the reader is cancelled or stops reading, the turn is stopped. Raises `UsageError` at once
@@ -254,7 +278,7 @@ class Chat(ChatState):
         if tool is None:
             raise UsageError(self.tools.unknown(repeated.call.name))
         try:
-            tool.signature.bind(repeated.call.input)
+            tool.bind(repeated.call.input)
         except WrongArguments as error:
             problems = "; ".join(error.problems)
             raise UsageError(f"Nothing was run: the arguments of {tool.name!r} are wrong. {problems}.") from None
@@ -311,19 +335,9 @@ class Chat(ChatState):
     def load(self, transcript: Transcript) -> None:
         """Continues from a transcript. Its open calls become interrupted."""
         self._end_turn()
-        messages = tuple(map(_with_ended_calls, transcript.messages))
+        messages = tuple(map(with_ended_calls, transcript.messages))
         self._restart(replace(transcript, messages=messages))
 
     def _end_turn(self) -> None:
         if self._turn is not None:
             self._turn.end_unread()
-
-
-def _with_ended_calls(message: Message) -> Message:
-    if all(call.is_final for call in message.calls):
-        return message
-    parts = (
-        replace(part, state=State.INTERRUPTED) if isinstance(part, ToolCall) and not part.is_final else part
-        for part in message.parts
-    )
-    return replace(message, parts=tuple(parts))

@@ -159,7 +159,7 @@ class EarlyCalls:
                 continue
             if call.provider_executed or call.name == ANSWER_TOOL:
                 continue
-            if call.state is not State.INPUT_AVAILABLE:
+            if call.state is not State.INPUT_AVAILABLE or call_id in self._reply.unclosed:
                 break
             self._reply.fixed.add(call_id)
             self._complete.append(call)
@@ -185,7 +185,7 @@ class EarlyCalls:
                     job, self._jobs[job] = admitted[0], admitted[1]
                     self._runs_alone = must_wait
                     self._start(job)
-            yield from map(self._limits.refusal, refused)
+            yield from (ev.ToolInterrupted(call.id) for call in refused)
 
     def _start(self, job: Job) -> None:
         if self._running is None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_requests
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import Model, model_name
@@ -160,12 +160,6 @@ class TurnLimits:
             else:
                 self._calls += 1
                 yield call
-
-    def refusal(self, call: ToolCall) -> Event:
-        """Returns the event that ends a call which was not run."""
-        if call.state is State.INPUT_STREAMING:
-            return ev.ToolInterrupted(call.id)
-        return ev.ToolOutputError(call.id, f"Not run: {self._describe(self._limit() or 'max_calls')}.")
 
     def reached(self, goes_on: bool) -> str | None:
         """Returns a sentence if a limit ends the turn: the limit, what was spent, how to go on.

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall
+from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.base import Model
 from toolcall_nb.models.reply import Reply
@@ -112,7 +112,7 @@ class OutputRequest:
         """Checks an answer; returns the event that ends its call, and the outcome with the value."""
         arguments = {} if call.input is MISSING else call.input
         try:
-            _, named = self.tool.signature.bind(arguments)
+            _, named = self.tool.bind(arguments)
         except WrongArguments as error:
             text = f"The answer does not fit {self.type_name}:" + "".join(f"\n- {each}" for each in error.problems)
             return ev.ToolInputError(call.id, call.name, call.input, text), Outcome(
@@ -181,9 +181,8 @@ def last_answer(messages: Sequence[Message], values: Any) -> TypedAnswer[Any]:
     message = messages[-1]
     call = find_answer(message)
     if call is None:
-        errors = [part.text for part in message.parts if isinstance(part, ErrorPart)]
         stopped = "The turn was stopped before the model gave its answer."
-        raise ModelError(errors[-1] if errors else stopped if message.aborted is not None else "There is no answer.")
+        raise ModelError(message.error or (stopped if message.aborted is not None else "There is no answer."))
     return TypedAnswer(values[call.id].value, message, call)
 
 

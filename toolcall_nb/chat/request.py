@@ -12,7 +12,7 @@ from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, TextPart, Transcript
+from toolcall_nb.core.transcript import ErrorPart, Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import close_quietly
 from toolcall_nb.models.errors.retry_after import in_words
@@ -20,7 +20,7 @@ from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools import Registry
 
-__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply"]
+__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply", "turn_error"]
 
 LONGEST_WAIT = 60.0
 """The most seconds to wait for a retry. If the provider asks for more, the user is told instead."""
@@ -80,6 +80,7 @@ def stream_reply(
                     break
             break
         except OutOfTime:
+            reply.is_out_of_time = True
             break
         except Exception as raised:  # a model may raise anything: the network, the provider's package, a bug
             if isinstance(raised.__context__, KeyboardInterrupt):  # which broke a lock or a clean-up of the model
@@ -92,16 +93,31 @@ def stream_reply(
         tries += 1
         wait = max(1.0, float(2 ** (tries - 1)) if error.retry_after is None else error.retry_after)
         if has_begun or not error.may_retry or tries > chat.retries or wait > LONGEST_WAIT:
-            yield from reply.close()
-            yield ev.Error(_final_text(error, tries), error.details)
             reply.failed = True
+            yield from reply.close()
+            yield from reply.take(ev.Error(_final_text(error, tries), error.details))
             return
         brief = error.brief or "No answer"
         yield ev.Status(f"{brief}. Trying again in {in_words(wait)} ({tries} of {chat.retries})")
         chat.pause(wait)
         yield ev.Status("")
     yield from reply.close()
+    yield from reply.end_cut_off_calls()
     request.end(reply)
+
+
+def turn_error(message: Message, raised: BaseException | None, model_name: str) -> ModelError:
+    """Returns the error of a failed turn. ``message`` is its answer, ``raised`` the last exception of a request."""
+    text = message.error or ""
+    details = next((part.details for part in reversed(message.parts) if isinstance(part, ErrorPart)), None)
+    known = None if raised is None else as_model_error(raised, model_name)
+    if known is None or not text.startswith(str(known)):  # the exception was that of an earlier request
+        return ModelError(text, details=details)
+    error = ModelError(
+        text, details=details, may_retry=known.may_retry, retry_after=known.retry_after, brief=known.brief
+    )
+    error.__cause__ = raised
+    return error
 
 
 def _final_text(error: ModelError, tries: int) -> str:

@@ -235,7 +235,7 @@ class Turn:
         model_asks = getattr(chat.model, "asks_permission", False) is True
         refused: list[ToolCall] = []
         yield from self._runner.run(self._limits.allowed(others, refused), chat.tools, self._gate(), model_asks)
-        yield from map(self._limits.refusal, refused)
+        yield from (ev.ToolInterrupted(call.id) for call in refused)  # the end of the turn says which limit it was
         return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
 
     def _early_calls(self, reply: Reply) -> EarlyCalls:

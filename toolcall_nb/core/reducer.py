@@ -4,7 +4,8 @@ The states of a tool call follow `toolcall_nb.core.call_states.TRANSITIONS` alon
 
 It differs from the AI SDK's reader (process-ui-message-stream.ts) on purpose: text that arrives after a tool call
 starts a new text part, so that the order is kept; an event out of order is a diagnostic, not an exception; ``abort``
-closes the open calls as interrupted; ``error`` is kept as a part.
+closes the open calls as interrupted; ``error`` is kept as a part, and it interrupts the calls whose
+arguments were still arriving.
 
 The state is made of values alone, and each event replaces it in one step. So a reader in any thread sees all of an
 event or nothing of it, and reading changes nothing.
@@ -13,7 +14,7 @@ event or nothing of it, and reading changes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from msgspec.structs import replace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText, ConsoleText
 from toolcall_nb.core.call_record import NO_RECORD, CallRecord
-from toolcall_nb.core.call_states import TRANSITIONS
+from toolcall_nb.core.call_states import FINAL_STATES, TRANSITIONS
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.core.transcript import (
@@ -52,6 +53,8 @@ _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_met
 
 _Number = TypeVar("_Number", int, float)
 _LARGEST = 2**53
+_OPEN_STATES = frozenset(State) - FINAL_STATES
+_INCOMPLETE = frozenset({State.INPUT_STREAMING})
 
 _TextEvent: TypeAlias = (
     ev.TextStart | ev.TextDelta | ev.TextEnd | ev.ReasoningStart | ev.ReasoningDelta | ev.ReasoningEnd
@@ -65,11 +68,15 @@ _State: TypeAlias = "tuple[AppendOnlyList[Message], MessageState | None, AppendO
 
 
 class Touched(Struct, frozen=True):
-    """The place that an event changed: a message by its index, and one of its parts by its key (None: the message)."""
+    """The place that an event changed: a message by its index, and one of its parts by its key (None: the message).
+
+    With ``others``, earlier parts of the message changed too.
+    """
 
     message: int
     part: int | None = None
     removed: bool = False
+    others: bool = False
 
 
 class TranscriptBuilder:
@@ -78,13 +85,21 @@ class TranscriptBuilder:
     `apply` returns what changed, so that a view can redraw only that, or None. It never raises on an event: an event
     out of order is a diagnostic. Time and memory are linear in the text.
 
-    It continues ``transcript``. A new call gets its record from ``records``, by id.
+    It continues ``transcript``. A new call gets its record from ``records``, by id. With ``is_saved``, the events are
+    those of a saved transcript: an error among them leaves the calls in their saved states.
     """
 
-    def __init__(self, transcript: Transcript | None = None, records: Mapping[str, CallRecord] | None = None) -> None:
+    def __init__(
+        self,
+        transcript: Transcript | None = None,
+        records: Mapping[str, CallRecord] | None = None,
+        *,
+        is_saved: bool = False,
+    ) -> None:
         before = Transcript() if transcript is None else transcript
         self._metadata: Object = before.metadata
         self._records = {} if records is None else records
+        self._cut_by_errors: frozenset[State] = frozenset() if is_saved else _INCOMPLETE
         self._settled: AppendOnlyList[Message] = AppendOnlyList(before.messages)
         self._diagnostics: AppendOnlyList[Diagnostic] = AppendOnlyList(before.diagnostics)
         self._current: MessageState | None = None
@@ -168,15 +183,30 @@ class TranscriptBuilder:
         return self._change(message, id=event.message_id or message.id, metadata=metadata)
 
     def _finish(self, event: ev.Finish) -> Touched:
+        if event.finish_reason == "error":
+            self._interrupt_calls(self._cut_by_errors)
         message = self._message()
         metadata = _with_metadata(message, event.message_metadata)
         return self._change(message, is_open=False, finish_reason=event.finish_reason, metadata=metadata)
 
     def _abort(self, event: ev.Abort) -> Touched:
-        for slot in self._message().slots:
-            if isinstance(slot.part, ToolCall) and not slot.part.is_final:
-                self._set_call(slot, changed_call(slot.part, state=State.INTERRUPTED))
+        self._interrupt_calls(_OPEN_STATES)
         return self._change(self._message(), is_open=False, aborted=event.reason or "")
+
+    def _interrupt_calls(self, states: Container[State]) -> bool:
+        """Ends the calls of the open message that are in one of these states; returns whether there were any."""
+        has_any = False
+        for slot in self._message().slots:
+            if isinstance(slot.part, ToolCall) and slot.part.state in states:
+                self._set_call(slot, changed_call(slot.part, state=State.INTERRUPTED))
+                has_any = True
+        return has_any
+
+    def _error(self, event: ev.Error) -> Touched:
+        """Adds the error. A call whose arguments were still arriving is over: the error cut them off."""
+        has_interrupted = self._interrupt_calls(self._cut_by_errors)
+        touched = self._add(ErrorPart(event.error_text, event.details))
+        return replace(touched, others=True) if has_interrupted else touched
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
         message = self._message()
@@ -495,7 +525,7 @@ _HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {
     ev.MessageMetadata: TranscriptBuilder._message_metadata,
     ev.StartStep: TranscriptBuilder._start_step,
     ev.ResetStep: TranscriptBuilder._reset_step,
-    ev.Error: lambda builder, e: builder._add(ErrorPart(e.error_text, e.details)),
+    ev.Error: TranscriptBuilder._error,
     ev.TextStart: TranscriptBuilder._text_start,
     ev.TextDelta: TranscriptBuilder._text_delta,
     ev.TextEnd: TranscriptBuilder._text_end,

@@ -302,6 +302,13 @@ class Message(_Value, frozen=True):
         """The tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
+    @property
+    def error(self) -> str | None:
+        """The text of the error with which the message ended; None without one. Errors of tools are in the calls."""
+        errors = [part.text for part in self.parts if isinstance(part, ErrorPart)]
+        unnamed = "The reply ended with an error that says nothing." if self.finish_reason == "error" else None
+        return errors[-1] if errors else unnamed
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message in a cell as in a transcript."""
         from toolcall_nb.redaction.saved_output import saved_bundle

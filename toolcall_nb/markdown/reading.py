@@ -56,7 +56,7 @@ _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 def read_transcript(text: str) -> Transcript:
     """Reads ``text`` as a transcript. Never raises on a string."""
     reader = _Reader()
-    builder = TranscriptBuilder()
+    builder = TranscriptBuilder(is_saved=True)
     characters = CharacterReader()
     document = split_front_matter(characters.feed(text) + characters.close())
     events = reader.read(_FINAL_LINE_END.sub("", document.body), document.lines)

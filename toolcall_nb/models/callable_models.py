@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
@@ -69,8 +71,8 @@ class CallableModel:
                 hint = " Does it lack a return?" if item is None else ""
                 text = f"{self.name} gave {safe_repr(item):.100}, which is no answer.{hint} {_EXPECTED}"
                 raise ModelError(text) from None
-            yield from reply.events_of(events)
-        yield from reply.events_of(reader.close())
+            yield from _with_reason(reply.events_of(events), reader)
+        yield from _with_reason(reply.events_of(reader.close()), reader)
 
     def _items(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Generator[Any, None, None]:
         given = self._call(to_openai(messages), tools if self._dialect == "native" else ())
@@ -81,6 +83,13 @@ class CallableModel:
             return self._function(messages)
         sent = [openai_tool(tool.name, tool.description, tool.parameters) for tool in tools]
         return self._function(messages, tools=sent) if self._takes_tools else self._function(messages, sent)
+
+
+def _with_reason(events: list[Event], reader: ItemReader) -> Iterator[Event]:
+    """Yields the events. Texts and whole replies are complete unless they say otherwise: the function has returned."""
+    for event in events:
+        has_no_reason = isinstance(event, ev.Finish) and event.finish_reason is None and reader.is_whole
+        yield replace(event, finish_reason="stop") if has_no_reason else event
 
 
 class OneReply:

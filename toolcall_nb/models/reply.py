@@ -13,14 +13,18 @@ from msgspec.structs import replace
 
 from toolcall_nb import dialects
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
 from toolcall_nb.errors import ModelError
 
 __all__ = ["Reply", "ReplyCall"]
 
 _TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
 _REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
+_CONTENT = (ev.TextDelta, ev.ReasoningStart, ev.ReasoningDelta, ev.ToolInputStart, ev.ToolInputAvailable)
 _IGNORED = "The event was ignored."
+_WRITE_AGAIN = "It was not run. Write the whole call again, with an empty line after it."
 _BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
 
 
@@ -40,6 +44,10 @@ class Reply:
     are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
     its text that could not be parsed. ``fixed`` are the ids of calls that the rest of the reply cannot change, because
     they may run already.
+
+    ``unclosed`` are the ids of calls that only the end of their text closed, so that text may be missing. If the reply
+    goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise these calls do not
+    run (`end_cut_off_calls`). ``is_out_of_time``: the chat itself ended the reply, at its time limit.
     """
 
     def __init__(self, dialect: str, used_ids: set[str]) -> None:
@@ -49,6 +57,8 @@ class Reply:
         self.failed = False
         self.unreadable: list[ev.Diagnostic] = []
         self.fixed: set[str] = set()
+        self.unclosed: set[str] = set()
+        self.is_out_of_time = False
         self._dialect = dialect
         self._detector: dialects.Detector | None = None
         self._used_ids = used_ids
@@ -61,6 +71,8 @@ class Reply:
 
         So a call at the beginning of a text can be `fixed` before the rest of the text is looked at.
         """
+        if self.unclosed and isinstance(event, _CONTENT):
+            self.unclosed.clear()
         block = _BLOCKS.get(type(event))
         if block is not None:
             if block is _TEXT and self._dialect != "native":
@@ -82,7 +94,9 @@ class Reply:
                 return []
             case ev.Error():
                 self.failed = True
-                return [event]
+                before = [*self._close_detector()]
+                incomplete = [call_id for call_id, call in self.calls.items() if call.input is MISSING]
+                return [*before, *map(ev.ToolInterrupted, incomplete), event]
         if not isinstance(event, Event):
             raise ModelError(f"The model sent {event!r:.100}, which is no event of toolcall_nb.core.events.")
         return self._own(event)
@@ -95,6 +109,24 @@ class Reply:
             found += _with_id(self._new_id(raw, events[0]), events)
         ends, self._open = list(self._open.values()), {}
         return [*found, *ends]
+
+    def end_cut_off_calls(self) -> Iterator[Event]:
+        """Ends the calls that the end of a cut-off reply closed, so that they do not run; for after `close`.
+
+        The calls of a reply that failed or was stopped end with it.
+        """
+        reason = self.finish.finish_reason
+        if self.failed or self.abort is not None or reason in COMPLETE_REASONS:
+            return
+        for call_id, call in self.calls.items():
+            if call_id not in self.unclosed:
+                continue
+            if self.is_out_of_time:
+                yield ev.ToolInterrupted(call_id)
+            else:
+                call.is_wrong = True
+                error = f"{cut_off_error(reason)} {_WRITE_AGAIN}"
+                yield ev.ToolInputError(call_id, call.name, call.input, error)
 
     def _in_block(self, event: Any, block: Any) -> list[Event]:
         start, _, end = block
@@ -119,7 +151,12 @@ class Reply:
     def _close_detector(self) -> Iterator[Event]:
         detector, self._detector = self._detector, None
         for found in detector.close() if detector else ():
-            yield from self._own(found)
+            for event in self._own(found):
+                if isinstance(event, ev.ToolInputAvailable):
+                    self.unclosed.add(event.tool_call_id)
+                elif isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None):
+                    self.unclosed.discard(event.tool_call_id)
+                yield event
 
     def _own(self, event: Any) -> list[Event]:
         """The event with the chat's call id."""

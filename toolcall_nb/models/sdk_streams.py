@@ -117,12 +117,13 @@ class _AsyncClosing:
 class ItemReader:
     """Returns the events of items of any kind: text, events, chunks, whole replies, also one after the other.
 
-    `take` raises `UsageError` for an item of no known kind. ``is_empty``: there was no item. ``format`` is the format
-    of the first item if it is known, and None for text and whole replies.
+    `take` raises `UsageError` for an item of no known kind. ``is_empty``: there was no item. ``is_whole``: all items
+    were texts and whole replies, which say themselves what they hold. ``format`` is the format of the first item if it
+    is known, and None for text and whole replies.
     """
 
     def __init__(self, known: Format | None = None) -> None:
-        self.is_empty = True
+        self.is_empty = self.is_whole = True
         self.format = known
         self._text = Assembler()
         self._is_text = True
@@ -147,13 +148,14 @@ class ItemReader:
 
     def _read(self, item: Any) -> list[Event]:
         if isinstance(item, Event):
+            self.is_whole = False
             return [item]
         if self._stream is None:
             known = (self.format if self.is_empty else None) or format_of_item(item)
             if known is None and (whole := format_of_whole(item)) is not None:
                 return [*whole.read_whole(item)]
             self.format = known if self.is_empty else self.format
-            self._stream = AnyAdapter(known)
+            self._stream, self.is_whole = AnyAdapter(known), False
         return self._stream.take(item)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.transcript import FilePart, Message, Role, State, ToolCall
+from toolcall_nb.core.transcript import ErrorPart, FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.value_summary import PartialInput, one_line
 
@@ -33,10 +33,12 @@ _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;name=([\w.~%-]{1,600}))?[;,]", 
 
 
 def ending(message: Message) -> str | None:
-    """Returns how the message ended, in one line; None if it ended in the ordinary way."""
+    """Returns how the message ended, in one line; None if it ended in the ordinary way, or its last part says more."""
     if message.aborted is not None:
         why = " ".join(message.aborted[:_REASON].split())
         return f"Stopped: {why}" if why not in ("", "stopped") else "Stopped."
+    if message.finish_reason == "other" and message.parts and isinstance(message.parts[-1], ErrorPart):
+        return None
     if message.finish_reason:
         return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
     return None

@@ -61,7 +61,8 @@ class StageProjector:
             return []
         if isinstance(event, ev.Finish):
             self._finished.add(touched.message)
-        updates = self._of_part(touched) if touched.part is not None else self._of_message(touched.message)
+        is_of_message = touched.part is None or touched.others
+        updates = self._of_message(touched.message) if is_of_message else self._of_part(touched)
         return list(updates)
 
     def close(self) -> list[Object]:

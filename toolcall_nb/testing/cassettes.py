@@ -260,7 +260,7 @@ def _name_of(model: Any) -> str:
 def _is_bound(tool: Tool, arguments: Json) -> bool:
     """Whether the arguments are those that the tool takes; if not, its run only says so."""
     try:
-        tool.signature.bind(arguments)
+        tool.bind(arguments)
     except Exception:
         return False
     return True

@@ -15,7 +15,9 @@ from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.execution.runner import Binding, Outcome, run_tool
 from toolcall_nb.tools.output import ProgressCallback
-from toolcall_nb.tools.schemas.signature import read_docstring, read_signature
+from toolcall_nb.tools.schemas.docstrings import read_docstring
+from toolcall_nb.tools.schemas.json_texts import read_json_texts
+from toolcall_nb.tools.schemas.signature import read_signature
 
 __all__ = ["Tool", "as_tool", "attach_tool", "function_origin", "is_function", "made_tool"]
 
@@ -100,6 +102,13 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
             eager=eager,
         )
 
+    def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
+        """Returns the positional and keyword arguments for the function. Raises `WrongArguments`.
+
+        A list or an object that a model wrote as JSON in a text is read where the parameter takes no text.
+        """
+        return self.signature.bind(read_json_texts(arguments, self.parameters))
+
     @renamed_parameters(tell="on_progress", whole="value_expression")
     def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
         """Calls the function with a JSON object of arguments. Raises nothing but `KeyboardInterrupt`.
@@ -109,7 +118,7 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         """
         return run_tool(
             self.function,
-            self.signature,
+            self,
             arguments,
             on_progress,
             timeout=self.timeout,

@@ -7,6 +7,7 @@ from typing import Any
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import CHUNK_TYPES, Event, Other, from_dict
 from toolcall_nb.errors import WireError
 
@@ -22,6 +23,7 @@ class UIChunksAdapter:
 
     def __init__(self) -> None:
         self._is_open = False
+        self._writing: dict[str, None] = {}  # ids of calls whose arguments arrive
 
     def take(self, item: Any) -> list[Event]:
         """Returns the item as an event."""
@@ -29,12 +31,21 @@ class UIChunksAdapter:
         if event is None:
             return unknown_item(UI_CHUNKS.title, item)
         self._is_open = not isinstance(event, ev.Finish | ev.Abort)
+        match event:
+            case ev.ToolInputStart():
+                self._writing[event.tool_call_id] = None
+            case ev.Error() | ev.Abort():
+                self._writing.clear()
+            case ev.ToolInputAvailable() | ev.ToolRetracted():
+                self._writing.pop(event.tool_call_id, None)
+            case _ if isinstance(event, CALL_ENDS):
+                self._writing.pop(event.tool_call_id, None)
         return [event]
 
     def close(self) -> list[Event]:
-        """Ends the message if it has no ``finish``; its open calls stay as they are."""
+        """Ends the message if it has no ``finish``. A call whose arguments still arrived is interrupted."""
         self._is_open, was_open = False, self._is_open
-        return [ev.Finish()] if was_open else []
+        return [*map(ev.ToolInterrupted, self._writing), ev.Finish()] if was_open else []
 
 
 def _event(item: Any) -> Event | None:

@@ -21,8 +21,8 @@ def tool_use_name(block: Mapping[str, Any]) -> str | None:
 
 def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
     """Returns the events of a tool's result (``tool_result``, ``web_search_tool_result`` …) for a known call."""
-    call_id, content = get(block, "tool_use_id", str), block.get("content")
-    if call_id is None or not str(block.get("type")).endswith("tool_result"):
+    call_id, content = get(block, "tool_use_id", str) or "", block.get("content")
+    if not str(block.get("type")).endswith("tool_result"):
         return []
     about: Object = {} if block.get("type") == "tool_result" else {"provider_executed": True}
     if block.get("is_error") is True:

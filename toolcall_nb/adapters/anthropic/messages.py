@@ -40,7 +40,7 @@ def anthropic_messages(turn: Callable[[], AnthropicAdapter] = AnthropicAdapter) 
         blocks=_blocks,
         is_result=lambda block: block.get("type") == "tool_result",
         result=lambda turn, block: result_events(turn.message, block),
-        result_id=lambda block: get(block, "tool_use_id", str),
+        result_id=lambda block: get(block, "tool_use_id", str) or None,
         file=_file,
     )
 

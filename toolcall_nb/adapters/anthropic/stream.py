@@ -120,14 +120,17 @@ class AnthropicAdapter(MessageAdapter):
         message_id = get(message, "id", str)
         if self._requests and message_id is not None and message_id == self._requests[-1].id:
             return []
-        found: list[Event] = [*self._end_request(), ev.FinishStep(), ev.StartStep()] if self._requests else []
+        found: list[Event] = []
+        if self._requests:
+            found += [*self._end_request(), *self.message.complete_calls(), ev.FinishStep(), ev.StartStep()]
         self._requests.append(_Request(message_id))
         found += self.message.start(message_id)
         if model := get(message, "model", str):
             self.message.metadata["model"] = model
         for index, block in enumerate(get(message, "content", list) or []):
             found += [*self._begin(index, object_fields(block)), *self._stop(index)]
-        return found + self._update(message, as_mapping(message.get("usage")))
+        found += self._update(message, as_mapping(message.get("usage")))
+        return found if self.message.reason else [*found, *self.message.complete_calls()]  # a message that is whole
 
     def _end_request(self) -> list[Event]:
         """Ends the blocks that were cut off."""

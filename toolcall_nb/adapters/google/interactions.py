@@ -171,9 +171,8 @@ class InteractionsAdapter(MessageAdapter):
                 return self._result(kind, step.given) or self.message.custom("google", kind, step.given)
 
     def _result(self, kind: str, given: Mapping[str, Any]) -> list[Event]:
-        call_id, about = get(given, "call_id", str), {"provider_executed": None if kind == "function_result" else True}
-        if call_id is None:
-            return []
+        call_id = get(given, "call_id", str) or ""
+        about = {"provider_executed": None if kind == "function_result" else True}
         if given.get("is_error") is True:
             return self.message.failure(call_id, joined_text(given.get("result")), **about)
         return self.message.output(call_id, as_json_value(given.get("result")), **about)

@@ -50,7 +50,7 @@ class Candidate:
         self.message = Assembler()
         self._ids = ids
         self._open: _Open | None = None
-        self._waiting: dict[str, list[str]] = {}
+        self._code_runs: list[str] = []
         self._has_calls = False
         self._by_key: dict[str, Callable[[Mapping[str, Any], Object], list[Event]]] = {
             "functionCall": self._call,
@@ -110,38 +110,35 @@ class Candidate:
             return [*found, *(self.message.custom("google", "functionCall", given) if given else [])]
         for piece in pieces or []:
             found += self.message.arguments(self._open.key, self._open.arguments.take(piece))
-        return found if continues else [*found, *self.end_calls()]
+        return found if continues else [*found, *self._end_pieces(may_be_cut=False)]
 
     def _begin(self, name: str, given: Mapping[str, Any], about: Object) -> list[Event]:
         call_id = get(given, "id", str) or f"call_{next(self._ids)}"
         self._open = _Open(object(), PartialArguments())
         self._has_calls = True
-        started = self.message.begin_call(self._open.key, call_id, name, provider_metadata=about or None)
-        self._waiting.setdefault(name, []).append(self.message.id_of(self._open.key) or call_id)
-        return started
+        return self.message.begin_call(self._open.key, call_id, name, provider_metadata=about or None)
 
-    def _end(self, given: Any) -> list[Event]:
+    def _end(self, given: Any, *, may_be_cut: bool = False) -> list[Event]:
         opened, self._open = self._open, None
-        return self.message.end_call(opened.key, given) if opened is not None else []
+        return [] if opened is None else self.message.end_call(opened.key, given, may_be_cut=may_be_cut)
 
     def end_calls(self) -> list[Event]:
-        """Completes the arguments of the open call."""
+        """Completes the arguments of the open call, of which more was announced."""
+        return self._end_pieces(may_be_cut=True)
+
+    def _end_pieces(self, *, may_be_cut: bool) -> list[Event]:
         arguments = self._open.arguments if self._open is not None else None
-        return [] if arguments is None else self._end(MISSING if arguments.is_broken else arguments.value)
+        if arguments is None or arguments.is_broken:
+            return self._end(MISSING)
+        return self._end(arguments.value, may_be_cut=may_be_cut)
 
     def respond(self, given: Mapping[str, Any]) -> list[Event]:
-        """Ends the call that a function response answers: by id, else the oldest open call of that name."""
-        call_id, waiting = get(given, "id", str), self._waiting.get(get(given, "name", str) or "", [])
-        if call_id is None or not self.message.knows(call_id):
-            call_id = waiting[0] if waiting else None
-        if call_id is None:
-            return []
-        if call_id in waiting:
-            waiting.remove(call_id)
-        response = given.get("response")
+        """Ends the call that a function response answers: by id, else the first open call of that name."""
+        response, call_id = given.get("response"), get(given, "id", str) or ""
+        event: Event = ev.ToolOutputAvailable(call_id, response)
         if isinstance(response, Mapping) and set(response) == {"error"}:
-            return self.message.failure(call_id, joined_text(response["error"]))
-        return self.message.output(call_id, response)
+            event = ev.ToolOutputError(call_id, joined_text(response["error"]))
+        return self.message.outcome(call_id if self.message.knows(call_id) else "", event, get(given, "name", str))
 
     # Tools that Google runs
 
@@ -153,7 +150,8 @@ class Candidate:
         key = object()
         own = call_id or f"call_{next(self._ids)}"
         begun = self.message.begin_call(key, own, name, provider_executed=True, provider_metadata=about or None)
-        self._waiting.setdefault(name, []).append(self.message.id_of(key) or own)
+        if name == _CODE:
+            self._code_runs.append(self.message.id_of(key) or own)
         return [*begun, *self.message.end_call(key, arguments)]
 
     def _server_result(self, given: Mapping[str, Any]) -> list[Event]:
@@ -166,8 +164,7 @@ class Candidate:
         return self._ran(_CODE, get(given, "id", str), arguments, about)
 
     def _code_result(self, given: Mapping[str, Any]) -> list[Event]:
-        waiting = self._waiting.get(_CODE, [])
-        call_id = get(given, "id", str) or next(reversed(waiting), "")
+        call_id = get(given, "id", str) or next(reversed(self._code_runs), "")
         outcome, output = get(given, "outcome", str), get(given, "output", str) or ""
         if outcome in (None, "OUTCOME_OK"):
             found = self.message.output(call_id, output, provider_executed=True)

@@ -64,8 +64,9 @@ class Conversation:
             self._read.add(message_id)
 
     def answer(self, message: Mapping[str, Any], own_id: str | None = None) -> list[Event]:
-        """Ends the call that a tool message names, or the call with the id ``own_id``."""
-        call_id = get(message, "tool_call_id", str) or own_id or "tool-call"
+        """Ends the call that a tool message names by its id or its tool, or the call with the id ``own_id``."""
+        by_name = self.replies.message.open_call
+        call_id = get(message, "tool_call_id", str) or own_id or by_name(get(message, "name", str)) or "tool-call"
         if not self.replies.has_call(call_id):
             call_id = own_id or call_id
         elif own_id is not None and own_id != call_id:

@@ -44,6 +44,8 @@ class ChoiceReader:
             found = self.message.text(get(choice, "text", str) or "")
         if reason := nonempty(choice, "finish_reason"):
             self.message.reason = _REASONS.get(reason.lower(), "other")
+        elif "message" in choice:  # it is whole, whatever it does not say
+            found += [*self._calls.close(), *self.message.end_calls(), *self.message.complete_calls()]
         return found
 
     def take(self, delta: Mapping[str, Any], is_whole: bool = False) -> list[Event]:

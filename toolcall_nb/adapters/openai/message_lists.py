@@ -51,17 +51,16 @@ class OpenAITurn(MessageAdapter):
             return found + self._output.done(self._items, item)
         reader = ChoiceReader(self.message)
         found += [*reader.take(item, is_whole=True), *reader.end()]
-        return [*found, *self.message.end_block(), *self.message.end_calls()]
+        return [*found, *self.message.end_block(), *self.message.end_calls(), *self.message.complete_calls()]
 
     def give(self, item: Mapping[str, Any]) -> list[Event]:
         """Reads a tool result or an approval; returns nothing if its call is not in this turn."""
         if item.get("type") == "mcp_approval_response":
             return self._approve(str(item.get("approval_request_id")), item)
-        call_id = nonempty(item, "tool_call_id") or items.call_id(item)
-        if item.get("role") == "function":
-            call_id = self.message.open_call(nonempty(item, "name"))
+        call_id = _result_id(item) or ""
         content = item if "type" in item else {"output": item.get("content")}
-        found = self.message.outcome(call_id, items.output_event(call_id, content)) if call_id else []
+        name = nonempty(item, "name") or nonempty(item, "tool_name")
+        found = self.message.outcome(call_id, items.output_event(call_id, content), name)
         self._has_results = self._has_results or bool(found)
         return found
 
@@ -98,8 +97,8 @@ class OpenAIMessages:
         elif is_message and role == "assistant":
             self._turns.assistant(message)
         elif role in ("tool", "function") or (kind and _answers(kind)):
-            call_id = nonempty(message, "tool_call_id") or items.call_id(message)
-            if not self._turns.answer(lambda turn: turn.give(message), None if _is_by_name(message) else call_id):
+            call_id = None if kind == "mcp_approval_response" else _result_id(message)
+            if not self._turns.answer(lambda turn: turn.give(message), call_id):
                 self._turns.assistant({"type": kind or role, **message})  # its call is not in the list
         elif kind:
             self._turns.assistant(message)
@@ -119,9 +118,9 @@ def _read_messages(messages: Any) -> list[Event]:
     return reader.events
 
 
-def _is_by_name(message: Mapping[str, Any]) -> bool:
-    """Whether an answer finds its call in another way than by the call's id."""
-    return message.get("role") == "function" or message.get("type") == "mcp_approval_response"
+def _result_id(message: Mapping[str, Any]) -> str | None:
+    """Returns the id of the call that a result belongs to, if it names one. An item's own ``id`` may be that id."""
+    return nonempty(message, "tool_call_id") or items.call_id(message)
 
 
 def _answers(kind: str) -> bool:

@@ -51,7 +51,8 @@ class OutputReader:
         """Ends the response. The items of the next one are counted from the beginning."""
         cut = [item.key for item in self._items.values() if item.kind == "custom_tool_call" and not item.is_done]
         self._items.clear()
-        texts = [event for key in cut for event in self.message.end_call(key, self.message.written(key))]
+        ends = (self.message.end_call(key, self.message.written(key), may_be_cut=True) for key in cut)
+        texts = [event for events in ends for event in events]
         return [*self.message.end_block(), *texts, *self.message.end_calls()]
 
     def knows(self, place: Any, item: Mapping[str, Any]) -> bool:

@@ -57,8 +57,9 @@ class ToolPieces:
         return [*self._message.begin_call(key, call_id, name or "", **about), *self._write(key, written)]
 
     def close(self) -> list[Event]:
-        """Completes the calls whose input is text."""
-        return [event for key in self._texts for event in self._message.end_call(key, self._message.written(key))]
+        """Completes the calls whose input is text. Such a text may have been cut off anywhere."""
+        ends = (self._message.end_call(key, self._message.written(key), may_be_cut=True) for key in self._texts)
+        return [event for events in ends for event in events]
 
     def _write(self, key: _Key, written: Any) -> list[Event]:
         if isinstance(written, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
@@ -241,8 +242,8 @@ class RunMessage:
         return self.message.end_call(key, given)
 
     def _end_calls(self) -> list[Event]:
-        given = [event for key, args in self._given.items() for event in self.message.end_call(key, args)]
-        return [*given, *self.message.end_calls()]
+        ends = [self.message.end_call(key, args, may_be_cut=True) for key, args in self._given.items()]
+        return [*chain.from_iterable(ends), *self.message.end_calls()]
 
     def has_call(self, call_id: str) -> bool:
         """Whether the call with this id of pydantic-ai's belongs to the message."""
@@ -275,7 +276,9 @@ class RunMessage:
 
         ``place`` is the part's key if it is a part of the response: the result of a call that the provider ran.
         """
-        call_id = get(part, "tool_call_id", str) or "tool-call"
+        call_id = get(part, "tool_call_id", str) or self.message.open_call(get(part, "tool_name", str)) or "tool-call"
+        if self.message.knows(call_id) and not self.has_call(call_id):
+            return self.message.outcome(call_id, outcome_event(call_id, part))
         if not self.has_call(call_id):
             self.has_begun = True
             start = ev.ToolInputStart(call_id, get(part, "tool_name", str) or "")

@@ -80,6 +80,8 @@ class LiveHtml:
             patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
         elif touched.part is None:
             patches += self._refresh(message)
+        elif touched.others:
+            patches += self._refresh(message) + self._change(message, touched.part, event)
         elif touched.removed:
             patches += self._retract(message, touched.part)
         else:
@@ -134,12 +136,12 @@ class LiveHtml:
         return patches + insert(self._messages[-1].node, "", None)
 
     def _refresh(self, live_message: LiveMessage) -> list[Patch]:
-        """Draws all parts of the message that changed. Parts may have been removed from its end."""
+        """Draws the parts that changed. At the end, some may have been removed, or be new and not drawn yet."""
         message = self.transcript.messages[live_message.number]
         patches: list[Patch] = []
         for key in list(live_message.parts)[len(message.parts) :]:
             patches += self._forget(live_message.parts[key].part) + live_message.drop(key)
-        for live, part in zip(live_message.parts.values(), message.parts, strict=True):
+        for live, part in zip(live_message.parts.values(), message.parts, strict=False):
             if live.part is not part:
                 patches += self._nest(part) + live.take(live_message, part)
         return patches + live_message.end(message)

@@ -32,7 +32,7 @@ _DISPLAY_SECONDS = 10.0
 
 
 class Binding(Protocol):
-    """Matches arguments to a tool's parameters, as `toolcall_nb.tools.schemas.signature.Signature` does."""
+    """Matches arguments to a tool's parameters, as `toolcall_nb.tools.definition.Tool` does."""
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""

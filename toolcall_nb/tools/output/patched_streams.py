@@ -58,6 +58,8 @@ class OutputSink(Protocol):
 OUTPUT_SINK: ContextVar[OutputSink | None] = ContextVar("toolcall_nb_output_sink", default=None)
 """The sink that was set in this context; it may be closed."""
 
+_STREAMS = ("stdout", "stderr")
+
 _Wrap: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 """Makes the replacement of a method from the original."""
 
@@ -72,8 +74,14 @@ def _active_sink() -> OutputSink | None:
 
 @contextmanager
 def output_routed() -> Iterator[None]:
-    """Within this block, output goes to the sink of its context, where there is one."""
+    """Within this block, output goes to the sink of its context, where there is one.
+
+    Tools share the streams with the code after them: within a capture nothing closes a stream, and a stream that a tool
+    has removed from `sys`, or replaced by a closed one, is put back. Another replacement stays: it may be that of a
+    tool that still runs.
+    """
     methods: list[PatchedMethod] = []
+    streams = {name: getattr(sys, name) for name in _STREAMS}
     try:
         for owner, name, wrap in _methods_to_patch():
             with suppress(AttributeError, TypeError):  # an object whose attributes cannot be set is left alone
@@ -82,12 +90,20 @@ def output_routed() -> Iterator[None]:
     finally:
         for method in methods:
             method.release()
+        for name, stream in streams.items():
+            if _is_open(stream) and not _is_open(getattr(sys, name)):
+                setattr(sys, name, stream)
+
+
+def _is_open(stream: Any) -> bool:
+    return stream is not None and getattr(stream, "closed", False) is not True
 
 
 def _methods_to_patch() -> Iterator[tuple[Any, str, _Wrap]]:
     yield threading.Thread, "start", _wrap_start
-    for stream in (sys.stdout, sys.stderr):
+    for stream in (getattr(sys, name) for name in _STREAMS):
         yield _write_method(stream)
+        yield stream, "close", _wrap_close
     publisher = getattr(ipython_shell(), "display_pub", None)
     if publisher is not None:
         yield publisher, "publish", _wrap_publish
@@ -119,6 +135,14 @@ def _wrap_write(write: Callable[..., Any]) -> Callable[..., Any]:
 
     setattr(routed_write, "original", original)  # noqa: B010 - type checkers know of no attributes of functions
     return routed_write
+
+
+def _wrap_close(close: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_close() -> None:
+        if _active_sink() is None:
+            close()
+
+    return routed_close
 
 
 _PATCHED_STREAMS: WeakSet[Any] = WeakSet()

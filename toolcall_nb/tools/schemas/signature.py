@@ -11,9 +11,8 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from importlib.util import find_spec
-from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_origin
+from typing import Annotated, Any, Protocol, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -31,14 +30,7 @@ from toolcall_nb.tools.schemas.annotations import (
 from toolcall_nb.tools.schemas.msgspec_types import MsgspecTypes
 from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
 
-__all__ = ["Documentation", "Signature", "read_docstring", "read_signature"]
-
-
-class Documentation(NamedTuple):
-    """A function's docstring: the description of the whole, and of each documented parameter."""
-
-    description: str
-    parameters: dict[str, str]
+__all__ = ["Signature", "read_signature"]
 
 
 class _Types(Protocol):
@@ -82,28 +74,6 @@ class Signature(Struct, frozen=True):
                 break
             positional.append(values.pop(parameter.name, parameter.default))
         return positional, values
-
-
-def read_docstring(function: Callable[..., Any]) -> Documentation:
-    """Parses a function's docstring in Google, NumPy, Sphinx or Epydoc style; any other style is all description."""
-    while isinstance(function, partial):
-        function = function.func
-    text = inspect.getdoc(function)
-    if not text:
-        return Documentation("", {})
-    import docstring_parser  # 20 ms, which a session without tools need not pay
-
-    try:
-        parsed = docstring_parser.parse(text)
-    except docstring_parser.ParseError:
-        return Documentation(text, {})
-    parameters = {
-        name.strip().lstrip("*"): " ".join(item.description.split())
-        for item in parsed.params
-        if item.description
-        for name in item.arg_name.split(",")
-    }
-    return Documentation((parsed.description or "").strip(), parameters)
 
 
 def read_signature(function: Callable[..., Any], tool: str, descriptions: Mapping[str, str]) -> Signature:

@@ -143,6 +143,7 @@ class AgUiDecoder(JsonEvents):
     def _end_parts(self) -> Iterator[Event]:
         for kind, message in self._blocks:
             yield ev.TextEnd(message) if kind == "text" else ev.ReasoningEnd(message)
+        yield from (ev.ToolInterrupted(call_id) for call_id, _, _ in self._calls.values())
         self._blocks.clear()
         self._calls.clear()
         yield from self._state.end_run()
