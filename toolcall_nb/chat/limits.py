@@ -18,7 +18,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_requests
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.base import Model, model_name
+from toolcall_nb.models.base import Model, model_member, model_name
 from toolcall_nb.models.event_loop import WHILE_WAITING
 
 __all__ = ["Account", "OutOfTime", "SpendingLimits", "Spent", "TurnLimits"]
@@ -117,7 +117,7 @@ class TurnLimits:
 
     def warnings(self, model: Model) -> Iterator[Event]:
         """Yields a note if ``max_cost`` is set and the model's price is not known."""
-        if self._limits.max_cost is not None and not getattr(model, "has_price", False):
+        if self._limits.max_cost is not None and not model_member(model, "has_price"):
             yield ev.Data(
                 ev.NOTICE,
                 f"The price of {model_name(model)} is not known, so max_cost={_dollars(self._limits.max_cost)} counts "

@@ -101,6 +101,7 @@ def stream_reply(
         chat.pause(wait)
         yield ev.Status("")
     yield from reply.close()
+    chat.record_reply_end(reply.finish)
     request.end(reply)
 
 

@@ -98,7 +98,7 @@ class Conversation:
         return replies.answer(replies.ids.first_open(named), message)
 
     def answer_shared(self, message: Mapping[str, Any], own_id: str | None) -> list[Event]:
-        """Ends the call ``own_id``, or the first open call that the tool message names, if several calls have its id."""
+        """Ends the call ``own_id``, or the first open call that the message names, if several calls have that id."""
         named = get(message, "tool_call_id", str) or ""
         calls = self.replies.ids.open_calls(named)
         if len(self.replies.ids.calls(named)) < 2 or not calls:
