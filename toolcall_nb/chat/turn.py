@@ -154,8 +154,6 @@ class Turn:
         chat, usage = self._chat, self._usage
         reason: str | None = "other"
         yield ev.Start()
-        if chat.max_cost is not None:
-            yield from self._limits.warnings(chat.model)
         if repeated is not None:
             yield from self._repeat(repeated)
         for _ in range(chat.max_steps if go_on else 0):
@@ -183,7 +181,8 @@ class Turn:
             yield from self._typed.complete(reply, chat.transcript.messages[-1], len(transcript.messages[-1].parts))
             calls = chat.calls
             usage.add(reply.finish.message_metadata, reply.calls, calls)
-            yield from self._limits.add(reply.finish.message_metadata)
+            if not reply.failed:
+                yield from self._limits.add(reply.finish.message_metadata, chat.model)
             ended_early = early is not None and bool(early.handled)
             made = [calls[name] for name in reply.calls if name in calls]
             has_results = (yield from self._run_calls(reply, made)) or (ended_early and not reply.failed)

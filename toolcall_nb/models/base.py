@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from copy import copy
+from typing import Any, Protocol, Self, runtime_checkable
 
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
@@ -16,6 +17,7 @@ __all__ = [
     "ModelWrapper",
     "changed_members",
     "close_quietly",
+    "fresh_model",
     "model_member",
     "model_name",
 ]
@@ -28,7 +30,8 @@ class Model(Protocol):
     `stream` yields the events of one reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at the
     end usually ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. It raises
     `toolcall_nb.errors.ModelError` if it cannot answer. The optional attribute ``name`` is shown to users; the other
-    optional attributes are those of `OPTIONAL_MEMBERS`.
+    optional attributes are those of `OPTIONAL_MEMBERS`. A model that counts its requests has the optional method
+    ``fresh()``, which returns one with the same settings that begins anew; see `fresh_model`.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
@@ -38,7 +41,6 @@ class Model(Protocol):
 
 OPTIONAL_MEMBERS: Mapping[str, Any] = {
     "asks_permission": False,
-    "has_price": False,
     "may_run_calls": False,
     "runs_own_tools": False,
     "sees_pictures": False,
@@ -49,7 +51,6 @@ OPTIONAL_MEMBERS: Mapping[str, Any] = {
 
 - ``asks_permission``: a reply may leave calls with an approval request; the model is then asked again with the answers,
   and ends those calls itself.
-- ``has_price``: its replies report what they cost.
 - ``may_run_calls``: a reply may bring the results of its calls, so that a chat with ``eager=True`` starts none of them
   before the reply has ended.
 - ``runs_own_tools``: it has tools of its own, and gets only those of the chat that were given by name.
@@ -70,6 +71,12 @@ def changed_members(model: Any) -> dict[str, bool]:
     return {name: value for name, value in members.items() if value != OPTIONAL_MEMBERS[name]}
 
 
+def fresh_model(model: Any) -> Any:
+    """Returns a model for a run of its own: a new one if it counts its requests, as a script does, else the same."""
+    make = getattr(model, "fresh", None)
+    return make() if callable(make) else model
+
+
 class ModelWrapper:
     """A model that asks another one, and has every public attribute of it that it does not define itself."""
 
@@ -80,6 +87,12 @@ class ModelWrapper:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._wrapped, name)
+
+    def fresh(self) -> Self:
+        """Returns a wrapper of `fresh_model` of the other model."""
+        made = copy(self)
+        made._wrapped = fresh_model(self._wrapped)
+        return made
 
     @property
     def name(self) -> str:

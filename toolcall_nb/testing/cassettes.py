@@ -93,6 +93,10 @@ class Cassette(ModelWrapper):
         """Whether the model is asked and the tools run, and the file is written at the end."""
         return isinstance(self._mode, _Recorder)
 
+    def fresh(self) -> Cassette:
+        """Returns the cassette itself, which is one sequence of requests."""
+        return self
+
     def tools(self, tools: ToolSource) -> Registry:
         """Returns the tools, so that their results are recorded, and replayed without running them."""
         found = tools if isinstance(tools, Registry) else Registry(as_tools(tools))

@@ -16,7 +16,6 @@ from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.prices import is_price_known
 from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
 from toolcall_nb.models.providers.catalog import canonical
 from toolcall_nb.redaction.registered_secrets import HeldSecret
@@ -80,11 +79,6 @@ class ProviderModel:
         if not isinstance(self._model, str):
             return sees_pictures(self._model.model_name, self._model.profile, self._config.settings)
         return sees_pictures(*_name_and_profile(self._model), self._config.settings)
-
-    @property
-    def has_price(self) -> bool:
-        """Whether the price list has this model."""
-        return is_price_known(self.name, self._config.base_url)
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for whatever goes wrong.
