@@ -69,6 +69,7 @@ class AgentModel:
     asks_permission = True
     runs_own_tools = True
     may_run_calls = True
+    repeats_requests = True
     takes_tools: ClassVar[bool] = False
 
     def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:

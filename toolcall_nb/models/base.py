@@ -42,6 +42,7 @@ class Model(Protocol):
 OPTIONAL_MEMBERS: Mapping[str, Any] = {
     "asks_permission": False,
     "may_run_calls": False,
+    "repeats_requests": False,
     "runs_own_tools": False,
     "sees_pictures": False,
     "suspended_calls": frozenset[str](),
@@ -53,6 +54,7 @@ OPTIONAL_MEMBERS: Mapping[str, Any] = {
   and ends those calls itself.
 - ``may_run_calls``: a reply may bring the results of its calls, so that a chat with ``eager=True`` starts none of them
   before the reply has ended.
+- ``repeats_requests``: the package or function that sends its requests may repeat a failed one itself, unseen.
 - ``runs_own_tools``: it has tools of its own, and gets only those of the chat that were given by name.
 - ``sees_pictures``: pictures in results reach it.
 - ``suspended_calls``: the open calls of the last reply that nobody is asked about, and that go on with the next reply.

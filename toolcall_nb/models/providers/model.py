@@ -66,10 +66,16 @@ class ProviderModel:
         self._model = model
         self._config = config if config is not None else Config()
         self._dialect = dialect
+        self._cannot_be_told = False  # whether the last request was one of a package without the setting max_retries
         self.name = model if isinstance(model, str) else model.model_id
 
     def __repr__(self) -> str:
         return f"<ProviderModel {self.name}>"
+
+    @property
+    def repeats_requests(self) -> bool:
+        """Whether the provider's package repeats failed requests: if the user asks for it, or if it cannot be told."""
+        return bool(self._config.settings.get("max_retries")) or self._cannot_be_told
 
     @property
     def sees_pictures(self) -> bool:
@@ -89,6 +95,7 @@ class ProviderModel:
         try:
             model = build(self._model, self._config) if isinstance(self._model, str) else self._model
             keys += keys_of(model)
+            self._cannot_be_told = "max_retries" in model.unsupported_settings
             self._masked_keys = [HeldSecret(key) for key in keys]
             yield from self._reply(model, messages, tools if self._dialect == "native" else ())
             return
