@@ -505,9 +505,9 @@ def test_an_id_that_a_later_reply_uses_again_is_another_call(is_streamed: bool) 
     chat.send("Erase two.")
     chat.send("Erase one.")
     assert asked == [{"path": "a.txt"}, {"path": "b.txt"}, {"path": "c.txt"}]
-    states = [(call.input["path"], call.state) for call in chat.calls.values()]
+    states = [(call.input, call.state) for call in chat.calls.values()]
     assert states == [
-        ("a.txt", State.OUTPUT_AVAILABLE),
-        ("b.txt", State.OUTPUT_DENIED),
-        ("c.txt", State.OUTPUT_AVAILABLE),
+        ({"path": "a.txt"}, State.OUTPUT_AVAILABLE),
+        ({"path": "b.txt"}, State.OUTPUT_DENIED),
+        ({"path": "c.txt"}, State.OUTPUT_AVAILABLE),
     ]

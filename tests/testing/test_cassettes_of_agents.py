@@ -54,7 +54,8 @@ class Erased:
 
 
 def pydantic_agent(done: Erased) -> Any:
-    replies: Iterator[Any] = iter([[TextPart("Hm."), ToolCallPart("erase", {"path": "a.txt"}, "c1")], [TextPart("Fine.")]])
+    call = ToolCallPart("erase", {"path": "a.txt"}, "c1")
+    replies: Iterator[Any] = iter([[TextPart("Hm."), call], [TextPart("Fine.")]])
     agent: Agent[Any, Any] = Agent(FunctionModel(lambda *_: ModelResponse(next(replies))), name="eraser")
     agent.tool_plain(requires_approval=True)(done.erase)
     return agent

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["UNKNOWN_ERROR", "error_type"]
+__all__ = ["UNNAMED_ERROR", "error_type"]
 
-UNKNOWN_ERROR = "Error"
+UNNAMED_ERROR = "Error"
 """The type of an error whose text names none."""
 
 _LONGEST = 4000
@@ -45,7 +45,7 @@ _KINDS = tuple(
 
 
 def error_type(text: str | None) -> str | None:
-    """Returns the exception or the kind that an error's text names, or `UNKNOWN_ERROR`; None without an error.
+    """Returns the exception or the kind that an error's text names, or `UNNAMED_ERROR`; None without an error.
 
     Kinds besides exceptions are ``WrongArguments``, ``UnknownTool``, ``LimitReached``, ``NoResult`` and ``ExitCode``.
     """
@@ -62,4 +62,4 @@ def error_type(text: str | None) -> str | None:
     if _CONTAINS_EXCEPTION.match(whole) and (matches := _INSIDE.findall(whole)):
         return str(matches[-1 if whole.startswith("Traceback") else 0])
     match = _NAMED.match(body)
-    return match[1] if match else UNKNOWN_ERROR
+    return match[1] if match else UNNAMED_ERROR
