@@ -275,3 +275,22 @@ def test_a_client_that_is_connected_already_is_refused() -> None:
             await client.disconnect()
 
     asyncio.run(connected())
+
+
+def test_nobody_is_asked_about_a_call_whose_id_was_shown_with_other_arguments() -> None:
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        yield assistant(use("c1", "Write", path="a.txt"))
+        yield permission("c1", "Write", path="b.txt")
+        yield result()
+
+    asked: list[Any] = []
+
+    def approve(call: Any) -> Decision:
+        asked.append(call)
+        return Decision(True)
+
+    chat, _ = chat_of(script, ask_approval=approve)
+    answer = chat.send("Write it.")
+    assert asked == []
+    assert "gave two calls the same id" in next(part.text for part in answer.parts if isinstance(part, ErrorPart))
+    assert chat.calls["c1"].state is State.INTERRUPTED

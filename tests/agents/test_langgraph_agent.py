@@ -433,3 +433,81 @@ def test_tools_of_the_chat_are_refused() -> None:
 
     chat = Chat(create_agent(scripted("Hello."), [add]), tools=[local_time])
     assert "takes no further tools, so that local_time would not be used" in errors(chat.send("Hi"))
+
+
+# Two calls with one id ----------------------------------------------------------------------------------------
+
+
+@tool
+def erase(path: str) -> str:
+    """Erases a file."""
+    return f"erased {path}"
+
+
+def with_ids(*calls: tuple[str, str]) -> AIMessage:
+    """Returns a reply with calls of ``erase``: paths and ids."""
+    made: Any = [
+        {"name": "erase", "args": {"path": path}, "id": call_id, "type": "tool_call"} for path, call_id in calls
+    ]
+    return AIMessage("Let me see.", tool_calls=made)
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("second", ["a.txt", "b.txt"])
+def test_nobody_is_asked_and_nothing_runs_if_two_calls_have_the_id_that_the_question_is_about(
+    is_streamed: bool, second: str
+) -> None:
+    model = scripted(with_ids(("a.txt", "c1"), (second, "c1")), "Done.")
+    model.disable_streaming = not is_streamed
+    middleware = [HumanInTheLoopMiddleware(interrupt_on={"erase": True})]
+    asked: list[ToolCall] = []
+
+    def approve(call: ToolCall) -> Decision:
+        asked.append(call)
+        return Decision(True)
+
+    chat = Chat(create_agent(model, [erase], middleware=middleware, checkpointer=InMemorySaver()), ask_approval=approve)
+    assert "gave two calls the same id" in errors(chat.send("Erase them."))
+    assert asked == []
+    assert [(call.input, call.state) for call in chat.calls.values()] == [
+        ({"path": "a.txt"}, State.INTERRUPTED),
+        ({"path": second}, State.INTERRUPTED),
+    ]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+@pytest.mark.parametrize("call_ids", [("c1", "c1"), ("", "")])
+def test_each_of_two_calls_with_one_id_is_shown_with_its_arguments_and_has_an_end(
+    is_streamed: bool, call_ids: tuple[str, str]
+) -> None:
+    model = scripted(with_ids(("a.txt", call_ids[0]), ("b.txt", call_ids[1])), "Done.")
+    model.disable_streaming = not is_streamed
+    chat = Chat(create_agent(model, [erase]))
+    chat.send("Erase them.")
+    assert sorted(f"{call.output} {call.input}" for call in chat.calls.values()) == [
+        "erased a.txt {'path': 'a.txt'}",
+        "erased b.txt {'path': 'b.txt'}",
+    ]
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_an_id_that_a_later_reply_uses_again_is_another_call(is_streamed: bool) -> None:
+    model = scripted(with_ids(("a.txt", "c1")), with_ids(("b.txt", "c1")), "Done.", with_ids(("c.txt", "c1")), "Done.")
+    model.disable_streaming = not is_streamed
+    middleware = [HumanInTheLoopMiddleware(interrupt_on={"erase": True})]
+    asked: list[Any] = []
+
+    def answer(call: ToolCall) -> Decision:
+        asked.append(call.input)
+        return Decision(call.input != {"path": "b.txt"})
+
+    chat = Chat(create_agent(model, [erase], middleware=middleware, checkpointer=InMemorySaver()), ask_approval=answer)
+    chat.send("Erase two.")
+    chat.send("Erase one.")
+    assert asked == [{"path": "a.txt"}, {"path": "b.txt"}, {"path": "c.txt"}]
+    states = [(call.input, call.state) for call in chat.calls.values()]
+    assert states == [
+        ({"path": "a.txt"}, State.OUTPUT_AVAILABLE),
+        ({"path": "b.txt"}, State.OUTPUT_DENIED),
+        ({"path": "c.txt"}, State.OUTPUT_AVAILABLE),
+    ]

@@ -257,3 +257,50 @@ def test_stopping_the_chat_cancels_the_agent_at_once() -> None:
     assert cancelled.wait(5)
     assert [one.state for one in chat.calls.values()] == [State.INTERRUPTED]
     assert get_default_agent_runner() is before
+
+
+# What is asked about, shown and run is one call -------------------------------------------------------------------
+
+
+def test_a_tool_that_asks_is_asked_about_although_the_chat_has_a_tool_of_its_name() -> None:
+    erased: list[str] = []
+
+    def chats_own(path: str) -> str:
+        """Erases a file."""
+        erased.append(path)
+        return "erased by the chat"
+
+    chats_own.__name__ = "erase"
+    specialist = Agent(name="cleaner", model=script([call("erase", "c2", path="b.txt")], "Done."), tools=[erase])
+    model = script([call("erase", "c1", path="a.txt")], [call("transfer_to_cleaner", "h1")])
+    asked: list[Any] = []
+
+    def deny(question: ToolCall) -> Decision:
+        asked.append(question.input)
+        return Decision(False)
+
+    chat = Chat(Agent(name="a", model=model, handoffs=[specialist]), tools=[chats_own])
+    chat.ask_approval = deny
+    chat.send("Erase both.")
+    assert (asked, erased) == ([{"path": "b.txt"}], ["a.txt"])
+    assert (chat.calls["c1"].output, chat.calls["c2"].state) == ("erased by the chat", State.OUTPUT_DENIED)
+
+
+def test_a_tool_of_the_chat_with_the_name_of_one_of_the_agents_is_refused() -> None:
+    def weather(city: str) -> str:
+        """Returns the weather."""
+        return city
+
+    agent = Agent(name="a", model=script("Hello."), tools=[globals()["weather"]])
+    (error,) = Chat(agent, tools=[weather]).send("Hello").parts
+    assert isinstance(error, ErrorPart)
+    assert "has tools of its own with these names: weather." in error.text
+
+
+def test_an_agent_that_is_handed_off_to_is_another_one_although_it_has_the_same_name() -> None:
+    second = Agent(name="a", model=script([call("erase", "c1", path="a.txt")], "Done.", "Again."), tools=[erase])
+    chat = Chat(Agent(name="a", model=script([call("transfer_to_a", "h1")]), handoffs=[second]), tools=[local_time])
+    chat.ask_approval = approve
+    assert chat.send("Erase it.").text == "Done."
+    assert chat.calls["c1"].approval is not None
+    assert chat.send("And now?").text == "Again."

@@ -336,3 +336,22 @@ def test_two_chats_with_one_agent_do_not_share_a_run() -> None:
             next(stream, None)
     assert [chat.transcript.messages[-1].text.endswith("Results: erased a.txt") for chat in chats] == [True, True]
     assert model_name(model(agent)) == "eraser"
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_nobody_is_asked_about_a_call_whose_id_another_call_has_too(is_later: bool) -> None:
+    first, second = ToolCallPart("weather", LYON, "c1"), ToolCallPart("erase", ERASE, "c1")
+    replies = iter([[first], [second]] if is_later else [[first, second]])
+    agent = eraser(Scripted(), tools=[weather])
+    agent.model = FunctionModel(lambda *_: ModelResponse(next(replies)))
+    asked: list[ToolCall] = []
+
+    def approve(call: ToolCall) -> Decision:
+        asked.append(call)
+        return Decision(True)
+
+    chat = Chat(agent, ask_approval=approve)
+    answer = chat.send("Erase it.")
+    assert asked == []
+    assert "gave two calls the same id" in next(part.text for part in answer.parts if isinstance(part, ErrorPart))
+    assert not any("erased" in str(call.output) for call in chat.calls.values())

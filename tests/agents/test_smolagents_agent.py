@@ -33,6 +33,7 @@ class Scripted(Model):  # type: ignore[misc]
         super().__init__()
         self.replies = list(replies)
         self.asked: list[list[ChatMessage]] = []
+        self.ids = "{name}-{place}"
 
     def _reply(self, messages: Any) -> tuple[str, list[tuple[str, str]]]:
         self.asked.append([*messages])
@@ -42,7 +43,9 @@ class Scripted(Model):  # type: ignore[misc]
     def generate(self, messages: Any, *_: Any, **__: Any) -> ChatMessage:
         text, calls = self._reply(messages)
         made = [
-            ChatMessageToolCall(ChatMessageToolCallFunction(given, name), f"{name}-{place}", "function")
+            ChatMessageToolCall(
+                ChatMessageToolCallFunction(given, name), self.ids.format(name=name, place=place), "function"
+            )
             for place, (name, given) in enumerate(calls, 1)
         ]
         return ChatMessage(MessageRole.ASSISTANT, text, made or None, token_usage=TokenUsage(3, 4))
@@ -58,7 +61,8 @@ class Streamed(Scripted):
         for place, (name, given) in enumerate(calls):
             for piece_name, piece in ((name, given[:4]), ("", given[4:])):
                 function = ChatMessageToolCallFunction(piece, piece_name)
-                call = ChatMessageToolCallStreamDelta(place, f"{name}-{place + 1}", "function", function)
+                call_id = self.ids.format(name=name, place=place + 1)
+                call = ChatMessageToolCallStreamDelta(place, call_id, "function", function)
                 yield ChatMessageStreamDelta(tool_calls=[call])
         yield ChatMessageStreamDelta(token_usage=TokenUsage(3, 4))
 
@@ -229,3 +233,12 @@ def test_a_stopped_chat_interrupts_the_agent_after_its_step() -> None:
 def test_an_exception_of_the_model_is_said() -> None:
     answer = Chat(adder(Streamed())).send("?")
     assert "pop from empty list" in "".join(part.text for part in answer.parts if isinstance(part, ErrorPart))
+
+
+@pytest.mark.parametrize("kind", [Scripted, Streamed])
+def test_a_call_with_the_id_of_another_one_is_shown(kind: type[Scripted]) -> None:
+    model = kind(("Two.", [ADD, ("add", '{"x": 3, "y": 4}')]), ("", [ANSWER]))
+    model.ids = "c1"
+    chat = Chat(adder(model))
+    chat.send("1 + 2, and 3 + 4?")
+    assert [call.input for call in chat.calls.values()] == [{"x": 1, "y": 2}, {"x": 3, "y": 4}]

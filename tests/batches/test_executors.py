@@ -16,7 +16,9 @@ import pytest
 from toolcall_nb import MockModel, register_secret, run_many
 from toolcall_nb.batches import RowState
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.models import with_faults
 from toolcall_nb.models.config import Secret
+from toolcall_nb.models.faults import cut
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.traces.collection import read_many
 
@@ -150,3 +152,30 @@ def test_a_cluster_of_dask_goes_on_when_a_worker_is_killed(tmp_path: Path) -> No
     assert [row.state for row in runs.rows] == [RowState.DONE] * 8
     assert len({run.transcript[-1].text for run in runs}) >= 2
     assert "clear in" in f"{with_tools[0].transcript.calls[0].output}"
+
+
+def _cut(model: MockModel) -> Any:
+    return with_faults(model, cut(1))
+
+
+@pytest.mark.parametrize("place", ["threads", "processes", "an executor of threads"])
+@pytest.mark.parametrize("wrap", [lambda model: model, _cut], ids=["plain", "with faults"])
+def test_a_script_begins_anew_for_each_run(pool: ProcessPoolExecutor, place: str, wrap: Any) -> None:
+    model = MockModel(script=[[("length", {"text": "four"})], "Done."])
+    with ThreadPoolExecutor(2) as threads:
+        executor = {"threads": None, "processes": pool, "an executor of threads": threads}[place]
+        runs = run_many(["a", "b", "c"], models={"scripted": wrap(model)}, tools=[length], repeat=2, executor=executor)
+    assert [(row.state, row.calls) for row in runs.rows] == [("done", 1)] * 6
+    assert model.script is not None
+    assert model.script.left == 2
+
+
+def test_a_run_that_asks_more_often_than_the_script_has_replies_says_so() -> None:
+    runs = run_many(["a", "b"], models=MockModel(script=[[("length", {"text": "four"})]]), tools=[length])
+    assert [row.state for row in runs.rows] == ["error"] * 2
+    assert all("has 1 reply, and this is request 2" in row.note for row in runs.rows)
+
+
+def length(text: str) -> int:
+    """Returns the length of a text."""
+    return len(text)

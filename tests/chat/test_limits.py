@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -10,15 +11,18 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
 
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import DataPart, ErrorPart, Message, State, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models import MockModel, model
+from toolcall_nb.models import MockModel
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.tools import Tool
 
@@ -37,7 +41,6 @@ class Priced:
     """A model that calls a tool in each reply, and reports what the reply cost."""
 
     name = "priced"
-    has_price = True
 
     def __init__(self, *, tokens: int = 100, cost: str | None = "0.10", replies: int = 5) -> None:
         self.requests = 0
@@ -197,17 +200,32 @@ def test_a_model_that_says_nothing_is_cut_too() -> None:
     assert "the limit of 5 s is reached" in errors(answer)[0]
 
 
-def test_an_unknown_price_is_said_at_the_start() -> None:
-    answer = Chat(MockModel(script=["Hello."]), tools=[], max_cost=0.5).send("Hi")
-    first, *_ = answer.parts
-    assert isinstance(first, DataPart)
-    assert (first.name, first.data) == (
-        "notice",
-        "The price of mock:script is not known, so max_cost=$0.50 counts only what the model reports itself. "
-        "max_tokens (--max-tokens) needs no price.",
-    )
-    assert to_text(Transcript((answer,))).startswith("AI\n  Note: The price of mock:script is not known")
+def test_a_reply_whose_cost_is_not_known_is_said_once_a_turn() -> None:
+    chat, _ = chat_with(MockModel(script=[[("note", {"n": 1})], "Hello."]), max_cost=0.5)
+    answer = chat.send("Hi")
+    notices = [part.data for part in answer.parts if isinstance(part, DataPart) and part.name == "notice"]
+    assert notices == [
+        "The price of mock:script is not known, so max_cost=$0.50 does not limit what it costs. "
+        "max_tokens (--max-tokens) needs no price."
+    ]
+    assert "Note: The price of mock:script is not known" in to_text(Transcript((answer,)))
     assert '<p class="tc-note">Note: The price' in to_html(Transcript((answer,)))
+
+
+@pytest.mark.parametrize(
+    "cost", [None, {"EUR": "0.10"}, {"USD": "no number"}, {}], ids=["none", "another currency", "no number", "empty"]
+)
+def test_a_cost_that_is_no_number_of_dollars_is_not_known(cost: Any) -> None:
+    model = Priced(replies=1, cost=None)
+    if cost is not None:
+        model._metadata["cost"] = cost
+    chat, _ = chat_with(model, max_cost=0.5)
+    assert "does not limit what it costs" in to_text(Transcript((chat.send("Go"),)))
+
+
+def test_a_reply_whose_cost_is_known_has_no_note() -> None:
+    chat, _ = chat_with(Priced(replies=1, cost="0.10"), max_cost=0.5)
+    assert "Note:" not in to_text(Transcript((chat.send("Go"),)))
 
 
 def test_missing_token_counts_are_said_once() -> None:
@@ -216,13 +234,6 @@ def test_missing_token_counts_are_said_once() -> None:
     assert errors(answer) == []
     notices = [part.data for part in answer.parts if isinstance(part, DataPart)]
     assert notices == ["The model reports no tokens, so max_tokens=10 cannot be checked."]
-
-
-@pytest.mark.parametrize(
-    ("name", "has_price"), [("openai:gpt-4o", True), ("anthropic:claude-sonnet-4-5", True), ("openai:no-such", False)]
-)
-def test_the_price_of_a_providers_model_is_known_before_it_is_asked(name: str, has_price: bool) -> None:
-    assert getattr(model(name), "has_price", None) is has_price
 
 
 @pytest.mark.parametrize(
@@ -274,3 +285,37 @@ def test_a_cell_sets_limits(
     finally:
         shell.run_line_magic("unload_ext", "toolcall_nb")
         shell.restore_sys_module_state()
+
+
+_CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "gpt-4o"}
+_USAGE = {"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
+_STREAM = [
+    {**_CHUNK, "choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi."}, "finish_reason": None}]},
+    {**_CHUNK, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    {**_CHUNK, "choices": [], "usage": _USAGE},
+]
+
+
+@pytest.mark.parametrize(
+    ("url", "is_known"),
+    [("https://api.openai.com/v1", True), ("https://proxy.example/v1", False)],
+    ids=["own", "proxy"],
+)
+@pytest.mark.parametrize("gives_url", ["provider", "environment"])
+def test_a_limit_of_cost_says_that_the_price_behind_a_base_url_is_not_known(
+    url: str, is_known: bool, gives_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in _STREAM) + "data: [DONE]\n\n"
+    answer_all = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=body)
+    )
+    client = httpx2.AsyncClient(transport=answer_all)
+    if gives_url == "environment":
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+    provider = OpenAIProvider(
+        base_url=None if gives_url == "environment" else url, api_key="no-key", http_client=client
+    )
+    chat = Chat(OpenAIChatModel("gpt-4o", provider=provider), tools=[], max_cost=0.5)
+    text = to_text(Transcript((chat.send("Hi"),)))
+    assert ("does not limit what it costs" not in text) is is_known
+    assert (chat.account.cost is not None) is is_known

@@ -15,6 +15,9 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.models import with_faults
+from toolcall_nb.models.callable_models import CallableModel
+from toolcall_nb.models.faults import cut
 from toolcall_nb.tools import Tool
 
 BUSY = ModelError("Slow down. Try again in 4 s.", may_retry=True, retry_after=4, brief="Rate limited")
@@ -215,3 +218,19 @@ def test_once_mode_shows_the_wait_too() -> None:
     assert statuses(chat.stream("?"))[0] == "Rate limited. Trying again in 4 s (1 of 2)"
     assert chat.transcript.messages[-1].text == "Here."
     assert waits == [4]
+
+
+@pytest.mark.parametrize("kind", ["function", "wrapped function"])
+def test_the_number_of_tries_says_that_a_models_own_package_may_have_repeated_each(kind: str) -> None:
+    requests: list[int] = []
+
+    def ask(messages: Any) -> str:
+        for _ in range(3):  # as the clients of SDKs do, unseen
+            requests.append(1)
+        raise ConnectionError("no route")
+
+    model: Any = CallableModel(ask) if kind == "function" else with_faults(CallableModel(ask), cut(1))
+    answer = Chat(model, tools=[], pause=lambda _: None).send("Hi")
+    assert len(requests) == 9
+    (error,) = [part.text for part in answer.parts if isinstance(part, ErrorPart)]
+    assert error.endswith("It was tried 3 times, and the model's own package may have repeated each try.")

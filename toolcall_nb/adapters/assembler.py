@@ -195,6 +195,10 @@ class Assembler:
         self._register(call, call_id)
         return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **about)]
 
+    def reserve_id(self, call_id: str) -> None:
+        """Gives no new call this id."""
+        self._by_id.setdefault(call_id, [])
+
     def arguments(self, key: Any, delta: str) -> list[Event]:
         """Adds to the JSON text of a call's arguments; an unknown call is ignored."""
         call = self._calls.get(key)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event, usage_of
 from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
+from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
@@ -32,6 +34,7 @@ class AdkReader:
     def __init__(self, denied: Collection[str] = ()) -> None:
         self.confirmations: dict[str, str] = {}
         self._denied = denied
+        self._counts: Counter[str] = Counter()  # of the calls, by their ids
         self._message = Assembler()
         self._streamed = False
         self._usage: list[Mapping[str, int]] = []
@@ -77,9 +80,13 @@ class AdkReader:
             asked = get(as_mapping(given.get("originalFunctionCall")), "id", str)
             if asked is None:
                 return []
+            if self._counts[asked] > 1:
+                raise AgentModel.ambiguous_question()
             self.confirmations[asked] = call.id
             return self._message.other(ev.ToolApprovalRequest(asked, asked))
-        return [*self._message.begin_call(call.id, call.id, call.name), *self._message.end_call(call.id, dict(given))]
+        self._counts[call.id] += 1
+        key = (call.id, self._counts[call.id])
+        return [*self._message.begin_call(key, call.id, call.name), *self._message.end_call(key, dict(given))]
 
     def _result(self, result: Any) -> list[Event]:
         if result.id in self.confirmations:

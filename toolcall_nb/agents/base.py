@@ -34,6 +34,10 @@ _NO_RESULT = (
     "The agent gave no result for this call. If it leaves the call to its caller, give the chat a tool of this name: "
     "tools=[…]."
 )
+_SAME_IDS = (
+    "The model gave two calls the same id, and the framework would take the answer about one call for both. "
+    "So nobody was asked, and no call that waits for an answer was run. Ask again."
+)
 _LOST = "The agent's run that asked is gone. Ask again."
 
 
@@ -42,12 +46,14 @@ class AgentRequest(Struct, frozen=True):
 
     ``messages`` is the conversation. ``tools`` are the chat's tools that are offered to the agent. ``answers`` are the
     calls that the run was waiting for, by the framework's own ids, each with the answer of a person or with its result;
-    it is empty for a new run. ``is_typed``: a typed answer is wanted, and the prompt asks for it, not a tool.
+    it is empty for a new run. ``chat_calls`` is empty; the run adds the framework's ids of the open calls of ``tools``,
+    which the chat runs. ``is_typed``: a typed answer is wanted, and the prompt asks for it, not a tool.
     """
 
     messages: Sequence[Message]
     tools: Sequence[Tool]
     answers: Mapping[str, ToolCall]
+    chat_calls: set[str]
     is_typed: bool = False
 
 
@@ -63,6 +69,7 @@ class AgentModel:
     asks_permission = True
     runs_own_tools = True
     may_run_calls = True
+    repeats_requests = True
     takes_tools: ClassVar[bool] = False
 
     def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
@@ -108,12 +115,13 @@ class AgentModel:
         waiting, self._waiting, self.suspended_calls = self._waiting, {}, frozenset()
         answered = {call.id: call for call in messages[-1].calls} if messages else {}
         answers = {own: answered[call_id] for call_id, own in waiting.items() if call_id in answered}
-        calls = _RunCalls(messages, answers, {tool.name for tool in tools})
+        request = AgentRequest(messages, tools, answers, chat_calls=set(), is_typed=is_typed)
+        calls = _RunCalls(messages, answers)
         try:
-            with closing(self._events(AgentRequest(messages, tools, answers, is_typed))) as events:
+            with closing(self._events(request)) as events:
                 for event in events:
                     yield from calls.events_of(event)
-            yield from calls.close()
+            yield from calls.close(request.chat_calls)
             self._waiting, self.suspended_calls = calls.waiting, frozenset(calls.suspended)
             return
         except Exception as error:
@@ -140,6 +148,11 @@ class AgentModel:
         """Returns the error for answers to a run whose state is gone."""
         return ModelError(_LOST)
 
+    @staticmethod
+    def ambiguous_question() -> ModelError:
+        """Returns the error for a question about a call whose id the model gave to another call too."""
+        return ModelError(_SAME_IDS)
+
 
 def _closed(items: Iterator[Any]) -> Generator[Any, None, None]:
     """Yields the items and closes their iterator, if it can be closed."""
@@ -155,15 +168,15 @@ class _RunCalls:
     ``answers`` are the calls that the run waited for; the framework repeats their input, which is left out.
     """
 
-    def __init__(self, messages: Sequence[Message], answers: Mapping[str, ToolCall], tools: Collection[str]) -> None:
+    def __init__(self, messages: Sequence[Message], answers: Mapping[str, ToolCall]) -> None:
         self.waiting: dict[str, str] = {}
         self.suspended: list[str] = []
         self._used = {call.id for message in messages for call in message.calls}
         self._ids = {own: call.id for own, call in answers.items()}  # the framework's id: the chat's
+        self._ended: set[str] = set()  # the chat's ids of the calls of this run that have ended
         self._answered = {call.id: call for call in answers.values()}
-        self._names: dict[str, str] = {}  # of the calls that have not ended, by the chat's id
+        self._open: dict[str, str] = {}  # the calls that have not ended, in order: the framework's ids by the chat's
         self._asked: set[str] = set()
-        self._tools = tools
 
     def events_of(self, event: Event) -> list[Event]:
         """Returns the event with the chat's id of its call; nothing for one that repeats what the chat knows."""
@@ -174,24 +187,27 @@ class _RunCalls:
             return [event]
         event = self._with_parent(event)
         begins = isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError)
+        if begins and self._ids.get(own) in self._ended:
+            del self._ids[own]  # a later reply of the run uses the id again
         call_id = self._chat_id(own) if begins else self._ids.get(own, own)
         answered = self._answered.get(call_id)
         if answered is not None:
             return self._after_answer(answered, event)
-        if isinstance(event, ev.ToolExecution) and self._names.get(call_id) in self._tools:
-            return []  # the chat runs it
         if begins:
-            self._names[call_id] = getattr(event, "tool_name", "")
+            self._open[call_id] = own
         if isinstance(event, ev.ToolApprovalRequest):
+            if call_id not in self._open:
+                return []  # its arguments were no JSON
             self._asked.add(call_id)
             self.waiting[call_id] = own
             return [replace(event, tool_call_id=call_id, approval_id=f"approval-{call_id}")]
         if isinstance(event, ev.ToolRetracted):
-            self._names.pop(call_id, None)
+            self._open.pop(call_id, None)
             successor = event.successor
             return [replace(event, tool_call_id=call_id, successor=successor and self._chat_id(successor))]
         if _is_end(event):
-            self._names.pop(call_id, None)
+            self._open.pop(call_id, None)
+            self._ended.add(call_id)
         changed: Any = event
         return [event if call_id == own else replace(changed, tool_call_id=call_id)]
 
@@ -203,29 +219,33 @@ class _RunCalls:
             event = ev.ToolOutputError(call.id, event.error_text)
         if _is_end(event):
             del self._answered[call.id]
+            self._ended.add(call.id)
             if call.approval is not None and call.approval.approved is False:
                 return [ev.ToolOutputDenied(call.id)]
         changed: Any = event
         return [replace(changed, tool_call_id=call.id)]
 
-    def close(self) -> Iterator[Event]:
-        """Yields the ends of calls that the run left open, except for those that the chat answers or runs."""
-        own_ids = {call_id: own for own, call_id in self._ids.items()}
-        for call_id, name in self._names.items():
+    def close(self, chat_calls: Collection[str]) -> Iterator[Event]:
+        """Yields the ends of calls that the run left open, except for those that the chat answers or runs.
+
+        ``chat_calls`` are the framework's ids of those that it runs.
+        """
+        for call_id, own in self._open.items():
             if call_id in self._asked:
                 continue
-            if name in self._tools:
-                self.waiting[call_id] = own_ids.get(call_id, call_id)
+            if own in chat_calls:
+                self.waiting[call_id] = own
             elif self._asked:
-                self._suspend(call_id, own_ids)
+                self._suspend(call_id, own)
             else:
                 yield ev.ToolOutputError(call_id, _NO_RESULT)
+        own_ids = {call_id: own for own, call_id in self._ids.items()}
         for call_id, call in self._answered.items():
             if call.is_final:
                 continue
             is_denied = call.approval is not None and call.approval.approved is False
             if self._asked and not is_denied:
-                self._suspend(call_id, own_ids)
+                self._suspend(call_id, own_ids[call_id])
             else:
                 yield ev.ToolOutputDenied(call_id) if is_denied else ev.ToolOutputError(call_id, _NO_RESULT)
 
@@ -233,10 +253,10 @@ class _RunCalls:
         """Yields the ends of the calls that the run waited for and has not ended, after an error."""
         yield from (ev.ToolInterrupted(call_id) for call_id, call in self._answered.items() if not call.is_final)
 
-    def _suspend(self, call_id: str, own_ids: Mapping[str, str]) -> None:
-        """Leaves a call open, which goes on with the run."""
+    def _suspend(self, call_id: str, own: str) -> None:
+        """Leaves a call open, which goes on with the run. ``own`` is the framework's id."""
         self.suspended.append(call_id)
-        self.waiting[call_id] = own_ids.get(call_id, call_id)
+        self.waiting[call_id] = own
 
     def _with_parent(self, event: Any) -> Any:
         """Returns the event with the chat's id of the call that it is nested in."""

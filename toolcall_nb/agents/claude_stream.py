@@ -8,6 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text
+from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
@@ -37,6 +38,7 @@ class ClaudeReader:
         self._streamed: set[str] = set()  # kinds of blocks that came in pieces, of this request
         self._calls: dict[int, str] = {}  # ids, by the index of their blocks
         self._nested: dict[str, ClaudeReader] = {}
+        self._whole: dict[str, tuple[str, Any]] = {}  # names and arguments of the complete calls, by id
 
     def take(self, message: Any) -> list[Event]:
         """Returns the events of one message."""
@@ -48,9 +50,14 @@ class ClaudeReader:
         return self._take(message)
 
     def ask(self, call_id: str, name: str, given: Object) -> list[Event]:
-        """Returns the events that ask about a call, which begins here if it is not known."""
-        nested = next((parent for parent, reader in self._nested.items() if reader._message.knows(call_id)), None)
-        found = [] if nested is not None else self._whole_call(call_id, name, given)
+        """Returns the events that ask about a call, which begins here if it is not known.
+
+        Raises `ModelError` if the id is that of a call with another name or other arguments.
+        """
+        reader = next((reader for reader in self._nested.values() if reader._message.knows(call_id)), self)
+        found = self._whole_call(call_id, name, given) if reader is self else []
+        if reader._whole.get(call_id, (name, given)) != (name, as_json_value(given)):
+            raise AgentModel.ambiguous_question()
         return [*self._message.end_block(), *found, ev.ToolApprovalRequest(call_id, call_id)]
 
     def close(self) -> list[Event]:
@@ -121,6 +128,7 @@ class ClaudeReader:
 
     def _whole_call(self, call_id: str, name: str, given: Any, **about: Any) -> list[Event]:
         begun = self._begin_call(call_id, name, **about)
+        self._whole.setdefault(call_id, (name, as_json_value(given)))
         return [*begun, *self._message.end_call(call_id, as_json_value(given))]
 
     def _result(self, block: Any) -> list[Event]:

@@ -71,6 +71,7 @@ class LangGraphAgent(AgentModel):
         self._is_synchronous = False
         self._thread: str | None = None
         self._questions: Questions | None = None
+        self._open_ids: dict[str, str] = {}  # of the calls that wait: the graph's ids by ours
 
     async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
         """Yields the events of a run, or of the rest of a run that an interrupt ended."""
@@ -86,6 +87,7 @@ class LangGraphAgent(AgentModel):
         else:
             state, checkpoint = await self._state(self._configuration(self._thread)), None
             reader.mark_read(_messages_of(state))
+            reader.expect(self._open_ids)
             reader.denied = questions.denied(request.answers)
             given = Command(resume=questions.resume(request.answers))
             for event in questions.ends(request.answers):
@@ -105,7 +107,7 @@ class LangGraphAgent(AgentModel):
         if reader.questions and not self._keeps_state:
             raise ModelError(_NO_CHECKPOINTER)
         if reader.questions:
-            self._questions = reader.questions
+            self._questions, self._open_ids = reader.questions, reader.open_ids()
         elif self._thread is not None:
             config = (await self._state(self._configuration(self._thread))).config
             reader.metadata[_PLACE] = {**about, "checkpoint": config["configurable"].get("checkpoint_id")}

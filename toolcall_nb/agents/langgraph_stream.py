@@ -8,6 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.common_events import add_counts
 from toolcall_nb.adapters.langchain import LangGraphAdapter
 from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get
+from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.agents.langgraph_interrupts import Questions
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
@@ -36,7 +37,7 @@ class GraphReader:
         self.denied: Collection[str] = ()
         self.structured_response: Any = None
         self.questions = Questions()
-        self._main = LangGraphAdapter()
+        self._main = LangGraphAdapter(defers_shared_ids=True)
         self._nested: dict[str, tuple[LangGraphAdapter, OneReply]] = {}  # by the call that the agent runs for
         self._callers: dict[str, str] = {}  # calls, by the task that runs each
         self._interrupts: dict[str, Any] = {}
@@ -52,7 +53,8 @@ class GraphReader:
         namespace, mode, data = item
         if mode == "tasks":
             self._read_task(as_mapping(data))
-            return []
+            is_nested = self._caller(namespace) is not None
+            return [] if is_nested else self._events(self._task_result(as_mapping(data)))
         if mode == "updates" and _INTERRUPT in as_mapping(data):
             for interrupt in data[_INTERRUPT]:
                 self._interrupts.setdefault(interrupt.id, interrupt)
@@ -73,11 +75,24 @@ class GraphReader:
         found += self._events(self._main.close())
         if usage := add_counts(self._usage):
             self.metadata["usage"] = usage
+        calls: list[str | None] = []
         for interrupt in self._interrupts.values():
             waiting = self._interrupted.get(interrupt.id)
             adapter = self._nested[waiting][0] if waiting in self._nested else self._main
-            found += self.questions.ask(interrupt, adapter.calls_asked_about(interrupt.value), waiting)
+            asked_about = adapter.calls_asked_about(interrupt.value, besides=calls)
+            if any(call is not None and adapter.shares_id(call) for call in asked_about):
+                raise AgentModel.ambiguous_question()
+            calls += asked_about
+            found += self.questions.ask(interrupt, asked_about, waiting)
         return found
+
+    def open_ids(self) -> dict[str, str]:
+        """Returns the graph's ids of the calls that wait, by ours."""
+        return self._main.open_ids()
+
+    def expect(self, ids: Mapping[str, str]) -> None:
+        """Notes the calls that an earlier run left waiting (`open_ids`)."""
+        self._main.expect(ids)
 
     def _events(self, events: Iterable[Event]) -> list[Event]:
         """Returns the events without the ends of messages, which are noted."""
@@ -104,11 +119,14 @@ class GraphReader:
         """Notes the call that a task runs, and the interrupts that ended it."""
         task_id = str(task.get("id"))
         calls = [as_mapping(call) for call in first_items(task.get("input"))]
-        if len(calls) == 1 and (call_id := get(calls[0], "id", str)) and calls[0].get("type") == "tool_call":
-            self._callers[task_id] = call_id
+        if len(calls) == 1 and get(calls[0], "id", str) is not None and calls[0].get("type") == "tool_call":
+            self._callers[task_id] = self._main.call_of(calls[0], besides=self._callers.values())
         for interrupt in task.get("interrupts") or ():
             if task_id in self._callers:
                 self._interrupted.setdefault(str(as_mapping(interrupt).get("id")), self._callers[task_id])
+
+    def _task_result(self, task: Mapping[str, Any]) -> list[Event]:
+        return self._main.take_task_result(task.get("result"), self._callers.get(str(task.get("id"))))
 
     def _caller(self, namespace: Sequence[str]) -> str | None:
         """Returns the innermost call whose tool runs this part of the graph."""

@@ -9,7 +9,7 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from agents import Agent, FunctionTool, Runner, RunState
+from agents import Agent, FunctionTool, RunContextWrapper, Runner, RunState
 from agents.items import ToolApprovalItem
 from agents.tool_context import ToolContext
 from msgspec.structs import replace
@@ -19,13 +19,14 @@ from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
 from toolcall_nb.adapters.sdk_objects import object_fields
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.nested_runs import SEPARATOR, StreamReader, with_nested
+from toolcall_nb.agents.nested_runs import StreamReader, with_nested
 from toolcall_nb.agents.openai_history import responses_input
 from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool
 
 __all__ = ["OpenAIAgent", "OpenAIAgentReader"]
@@ -47,7 +48,8 @@ class OpenAIAgent(AgentModel):
 
     def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
         super().__init__(agent, framework, options)
-        self._agents: dict[str, Agent[Any]] = {}  # that were handed off to, by name
+        self._agents: dict[str, Any] = {self.agent.name: self.agent}  # with those handed off to, by label
+        self._with_chat_tools: Agent[Any] = self.agent  # or its clone, in the last run
         self._state: RunState[Any] | None = None  # of the run that waits
         self._questions: dict[str, ToolApprovalItem] = {}  # its interruptions, by the paths of their calls
         self._results: dict[str, str] = {}  # of the chat's tools, by the ids of the calls
@@ -73,30 +75,40 @@ class OpenAIAgent(AgentModel):
             agent = state._current_agent or self.agent
         else:
             self._results = {}
-            agent = self._with_tools(self._next_agent(request.messages), request.tools)
+            agent = await self._with_tools(self._next_agent(request.messages), request.tools)
             source = responses_input(request.messages)
         with nested_runs(edited) as nested:
             result = Runner.run_streamed(agent, source, hooks=hooks, **options)
             reader = result.stream_events()
             try:
                 async for event in reader:
-                    if event.type == "agent_updated_stream_event":
-                        self._agents[event.new_agent.name] = event.new_agent
                     yield event
             finally:
                 if not result.is_complete:
                     result.cancel()
-        for question in self._ask(result, nested, {tool.name for tool in request.tools}):
+        for question in self._ask(result, nested, request.chat_calls):
             yield question
-        if result.last_agent.name != self.agent.name:
-            yield ev.MessageMetadata({_AGENT: result.last_agent.name})
+        if result.last_agent is not self.agent and result.last_agent is not self._with_chat_tools:
+            yield ev.MessageMetadata({_AGENT: self._label_of(result.last_agent)})
 
     # The chat's tools
 
-    def _with_tools(self, agent: Agent[Any], tools: Sequence[Tool]) -> Agent[Any]:
-        if not tools or agent.name != self.agent.name:
+    async def _with_tools(self, agent: Agent[Any], tools: Sequence[Tool]) -> Agent[Any]:
+        """Returns the agent with the chat's tools. Raises `UsageError` for a name that the agent's own tools have."""
+        self._with_chat_tools = self.agent
+        if not tools or agent is not self.agent:
             return agent
-        return agent.clone(tools=[*agent.tools, *map(self._function_tool, tools)])
+        own_tools: list[Any] = [*agent.tools]
+        if agent.mcp_servers:
+            own_tools += await agent.get_mcp_tools(RunContextWrapper(self.options.get("context")))
+        names = {tool.name for tool in own_tools}
+        if twice := [tool.name for tool in tools if tool.name in names]:
+            raise UsageError(
+                f"The agent {agent.name!r} has tools of its own with these names: {', '.join(twice)}. "
+                "Give the chat's tools other names."
+            )
+        self._with_chat_tools = agent.clone(tools=[*agent.tools, *map(self._function_tool, tools)])
+        return self._with_chat_tools
 
     def _function_tool(self, tool: Tool) -> FunctionTool:
         """Returns a tool that interrupts the run, and afterwards gives the result that the chat has got."""
@@ -104,7 +116,7 @@ class OpenAIAgent(AgentModel):
         async def result(context: ToolContext[Any], arguments: str) -> str:
             return self._results[context.tool_call_id]
 
-        return FunctionTool(
+        return _ChatTool(
             name=tool.name,
             description=tool.description,
             params_json_schema=dict(tool.parameters),
@@ -115,8 +127,11 @@ class OpenAIAgent(AgentModel):
 
     # Interruptions
 
-    def _ask(self, result: Any, nested: Mapping[int, str], tools: set[str]) -> list[Event]:
-        """Returns the approval requests of a run that waits, but for calls of the chat's tools, and keeps its state."""
+    def _ask(self, result: Any, nested: Mapping[int, str], chat_calls: set[str]) -> list[Event]:
+        """Returns the approval requests of a run that waits, and keeps its state. Calls of the chat's tools are noted.
+
+        An agent that was handed off to, or runs inside a call, may have a tool with the name of one of the chat's.
+        """
         self._questions = {}
         if not result.interruptions:
             return []
@@ -125,7 +140,10 @@ class OpenAIAgent(AgentModel):
         for item in result.interruptions:
             own = nested.get(id(item.raw_item)) or str(item.call_id)
             self._questions[own] = item
-            if SEPARATOR in own or item.name not in tools:
+            tools = [tool for tool in item.agent.tools if tool.name == item.name]
+            if any(isinstance(tool, _ChatTool) for tool in tools):
+                chat_calls.add(own)
+            else:
                 asked.append(ev.ToolApprovalRequest(own, own))
         return asked
 
@@ -146,9 +164,21 @@ class OpenAIAgent(AgentModel):
     def _next_agent(self, messages: Sequence[Message]) -> Agent[Any]:
         """Returns the agent that gave the last reply, after a handoff; else the agent itself."""
         replies = (message for message in reversed(messages) if message.role == "assistant")
-        name = next((message.metadata.get(_AGENT) for message in replies), None)
-        found: Agent[Any] = self.agent if name == self.agent.name else self._agents.get(str(name), self.agent)
+        label = next((message.metadata.get(_AGENT) for message in replies), None)
+        found: Agent[Any] = self._agents.get(str(label), self.agent)
         return found
+
+    def _label_of(self, agent: Agent[Any]) -> str:
+        """Returns the agent's name, with a number if another agent has that label."""
+        label, number = agent.name, 1
+        while self._agents.setdefault(label, agent) is not agent:
+            number += 1
+            label = f"{agent.name}-{number}"
+        return label
+
+
+class _ChatTool(FunctionTool):
+    """A tool of the chat, as the agent has it."""
 
 
 def _edited_arguments(answers: Mapping[str, ToolCall]) -> dict[str, str]:

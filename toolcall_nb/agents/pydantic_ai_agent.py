@@ -6,13 +6,15 @@ A run that waits ends with ``DeferredToolRequests``. It continues as a new run w
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any, ClassVar
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
 from pydantic_ai.capabilities import ReinjectSystemPrompt
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserContent, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserContent, UserPromptPart
 from pydantic_ai.models import Model
 from pydantic_ai.toolsets import ExternalToolset
 
@@ -81,7 +83,18 @@ class PydanticAIAgent(AgentModel):
                 async for event in stream:
                     if event.event_kind == "agent_run_result" and isinstance(event.result.output, DeferredToolRequests):
                         self._messages = event.result.all_messages()
+                        self._note_deferred(event.result.output, request)
                     yield event
+
+    def _note_deferred(self, deferred: DeferredToolRequests, request: AgentRequest) -> None:
+        """Notes the calls of the chat's tools. Raises `ModelError` if another call since the prompt has a call's id."""
+        since_prompt = takewhile(lambda message: not _has_prompt(message), reversed(self._messages))
+        replies = [message for message in since_prompt if isinstance(message, ModelResponse)]
+        counts = Counter(call.tool_call_id for reply in replies for call in reply.tool_calls)
+        if any(counts[call.tool_call_id] > 1 for call in (*deferred.calls, *deferred.approvals)):
+            raise self.ambiguous_question()
+        offered = {tool.name for tool in request.tools}  # pydantic-ai refuses two tools of one name
+        request.chat_calls.update(call.tool_call_id for call in deferred.calls if call.tool_name in offered)
 
     @property
     def _may_defer(self) -> bool:
@@ -115,6 +128,10 @@ class PydanticAIAgent(AgentModel):
         }
         offered = [tool for tool in tools if tool.name not in own]
         return [ExternalToolset(request_parameters(offered, {}).function_tools)] if offered else []
+
+
+def _has_prompt(message: ModelMessage) -> bool:
+    return any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 def _with_deferred(output: Any) -> list[Any]:

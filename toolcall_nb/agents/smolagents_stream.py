@@ -26,7 +26,8 @@ class StepReader:
         self._message = Assembler()
         self._step = 0
         self._has_text = False  # of this step
-        self._keys: dict[str, Any] = {}  # keys of this step's calls, by id
+        self._waiting: dict[str, list[Any]] = {}  # keys of this step's calls that have not started, by id
+        self._running: dict[str, list[Any]] = {}  # keys of this step's calls that have started, by id
         self._open: dict[str, str] = {}  # names of the calls that have not ended, by id
         self._nested: dict[str, StepReader] = {}  # by agent
         self._usage: list[Mapping[str, int]] = []
@@ -72,16 +73,18 @@ class StepReader:
         for call in delta.tool_calls or ():
             key, function = (self._step, call.index), call.function
             name = getattr(function, "name", None)
-            if name and name != _FINAL:
-                found += self._message.begin_call(key, call.id, name)
-                self._keys[call.id] = key
+            if name and name != _FINAL and (begun := self._message.begin_call(key, call.id, name)):
+                found += begun
+                self._waiting.setdefault(call.id, []).append(key)
             found += self._message.arguments(key, str(getattr(function, "arguments", None) or ""))
         return found
 
     def _call(self, call: Any) -> list[Event]:
         if call.name == _FINAL:
             return []
-        key = self._keys.setdefault(call.id, (self._step, call.id))
+        waiting, running = self._waiting.get(call.id), self._running.setdefault(call.id, [])
+        key = waiting.pop(0) if waiting else (self._step, call.id, len(running))
+        running.append(key)
         given = {"code": call.arguments} if isinstance(call.arguments, str) else as_json_value(call.arguments)
         found = self._message.begin_call(key, call.id, call.name)
         own_id = self._message.id_of(key) or call.id
@@ -89,7 +92,8 @@ class StepReader:
         return [*found, *self._message.end_call(key, given), ev.ToolExecution(own_id, "running")]
 
     def _output(self, result: Any) -> list[Event]:
-        own_id = self._message.id_of(self._keys.get(result.id))
+        own_ids = [self._message.id_of(key) for key in self._running.get(result.id, ())]
+        own_id = next((own_id for own_id in own_ids if own_id in self._open), None)
         if own_id is None:
             return []
         self._open.pop(own_id, None)
@@ -104,7 +108,7 @@ class StepReader:
         if isinstance(text, str) and not self._has_text:
             found += self._message.text(text, (self._step, "text"))
         for call in step.tool_calls or ():
-            found += self._call(call) if call.id not in self._keys else []
+            found += self._call(call) if call.id not in self._running else []
         for own_id in self._open:
             if step.error is not None:
                 found += self._message.failure(own_id, str(step.error))
@@ -131,4 +135,4 @@ class StepReader:
             self._usage.append(counts)
 
     def _next_step(self) -> None:
-        self._step, self._has_text, self._keys = self._step + 1, False, {}
+        self._step, self._has_text, self._waiting, self._running = self._step + 1, False, {}, {}

@@ -17,6 +17,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.recording import Recording, read_recording
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError
+from toolcall_nb.models.base import fresh_model
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.tools import Tool
 
@@ -83,8 +84,11 @@ def run_job(job: RunJob) -> RunResult:
 
 
 def make_chat(job: RunJob, make: Callable[..., Chat] = Chat) -> Chat:
-    """Returns the chat in which the job runs; ``make`` is `Chat` or a function that is called like it."""
-    return make(job.model, tools=[*job.tools], **job.settings)
+    """Returns the chat in which the job runs; ``make`` is `Chat` or a function that is called like it.
+
+    The model is one for this run alone if it counts its requests: the script of a `MockModel` begins anew.
+    """
+    return make(fresh_model(job.model), tools=[*job.tools], **job.settings)
 
 
 def stream_job(chat: Chat, job: RunJob, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:

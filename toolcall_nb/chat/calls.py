@@ -18,6 +18,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_pictures import with_sent_as
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.models.base import model_member
 from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
 from toolcall_nb.tools.execution.parallel import JobUpdate
 
@@ -144,7 +145,7 @@ class CallRunner:
         if outcome.error is None:
             metadata = call.tool_metadata
             if display is not None:
-                sees = self._chat.dialect == "native" and getattr(self._chat.model, "sees_pictures", False) is True
+                sees = self._chat.dialect == "native" and model_member(self._chat.model, "sees_pictures")
                 metadata = with_sent_as(metadata, display, sees=sees)
             return [
                 ev.ToolOutputAvailable(

@@ -26,6 +26,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.models.base import model_member
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools import Job
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
@@ -46,7 +47,7 @@ def may_start_early(chat: ChatState) -> bool:
     reply costs is known at its end, and decides whether its calls run.
     """
     is_limited = chat.max_tokens is not None or chat.max_cost is not None
-    return chat.eager and not is_limited and not getattr(chat.model, "may_run_calls", False)
+    return chat.eager and not is_limited and not model_member(chat.model, "may_run_calls")
 
 
 class EarlyCalls:

@@ -96,6 +96,7 @@ class TurnLimits:
         self._requests: list[RequestUsage] = []
         self._calls = 0
         self._has_refused = False
+        self._has_noted_cost = False
         self.was_cut = False
 
     def begin(self) -> None:
@@ -115,24 +116,29 @@ class TurnLimits:
         seconds = 0.0 if self._start is None else (self._clock() if self._end is None else self._end) - self._start
         return Spent(int(tokens), sum(costs, Decimal(0)) if costs else None, seconds, self._calls)
 
-    def warnings(self, model: Model) -> Iterator[Event]:
-        """Yields a note if ``max_cost`` is set and the model's price is not known."""
-        if self._limits.max_cost is not None and not getattr(model, "has_price", False):
-            yield ev.Data(
-                ev.NOTICE,
-                f"The price of {model_name(model)} is not known, so max_cost={_dollars(self._limits.max_cost)} counts "
-                "only what the model reports itself. max_tokens (--max-tokens) needs no price.",
-            )
+    def add(self, reported: Any, model: Model) -> Iterator[Event]:
+        """Adds an answered request to a model by its metadata.
 
-    def add(self, reported: Any) -> Iterator[Event]:
-        """Adds an answered request by its metadata. Yields a note, once, if limited tokens are not reported."""
+        Yields a note, once a turn for each, if limited tokens are not reported, or if the cost of a reply is not known,
+        which is seen only in the reply: the price depends on where the request went and on which model answered.
+        """
         is_first = not self._requests
-        self._requests += read_requests(reported if isinstance(reported, dict) else {}) or [RequestUsage()]
-        if self._limits.max_tokens is None or self.was_cut or not is_first:
+        requests = read_requests(reported if isinstance(reported, dict) else {}) or [RequestUsage()]
+        self._requests += requests
+        if self.was_cut:
             return
-        if not any(request.usage for request in self._requests):
+        if self._limits.max_tokens is not None and is_first and not any(request.usage for request in requests):
             text = f"The model reports no tokens, so max_tokens={self._limits.max_tokens} cannot be checked."
             yield ev.Data(ev.NOTICE, text)
+        is_known = all(request.cost is not None and _DOLLARS in request.cost for request in requests)
+        if self._limits.max_cost is not None and not is_known and not self._has_noted_cost:
+            self._has_noted_cost = True
+            limit = f"max_cost={_dollars(self._limits.max_cost)}"
+            yield ev.Data(
+                ev.NOTICE,
+                f"The price of {model_name(model)} is not known, so {limit} does not limit what it costs. "
+                "max_tokens (--max-tokens) needs no price.",
+            )
 
     def watch(self, events: Iterable[Event]) -> Iterable[Event]:
         """Returns the events of a reply, which raise `OutOfTime` at ``max_seconds``, also while none comes."""

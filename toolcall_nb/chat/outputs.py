@@ -25,7 +25,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.base import Model
+from toolcall_nb.models.base import Model, model_member
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools import Outcome, Registry, Tool
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL, FROM_TEXT, AnswerArguments, answer_tool, prompt_for_answer
@@ -79,7 +79,7 @@ class OutputRequest:
     def asked(self, messages: Sequence[Message], model: Model) -> Sequence[Message]:
         """Returns the messages, with the instruction to answer in JSON if the model takes no tools."""
         place = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
-        if getattr(model, "takes_tools", True) or place is None:
+        if model_member(model, "takes_tools") or place is None:
             return messages
         last = messages[place]
         changed = replace(last, parts=(*last.parts, TextPart(prompt_for_answer(self.tool))))

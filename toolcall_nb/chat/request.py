@@ -14,7 +14,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.base import close_quietly
+from toolcall_nb.models.base import close_quietly, model_member
 from toolcall_nb.models.errors.retry_after import in_words
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.reply import Reply
@@ -95,7 +95,8 @@ def stream_reply(
         if has_begun or not error.may_retry or tries > chat.retries or wait > LONGEST_WAIT:
             reply.failed = True
             yield from reply.close()
-            yield from reply.take(ev.Error(_final_text(error, tries), error.details))
+            text = _final_text(error, tries, model_member(chat.model, "repeats_requests"))
+            yield from reply.take(ev.Error(text, error.details))
             return
         brief = error.brief or "No answer"
         yield ev.Status(f"{brief}. Trying again in {in_words(wait)} ({tries} of {chat.retries})")
@@ -103,6 +104,7 @@ def stream_reply(
         yield ev.Status("")
     yield from reply.close()
     yield from reply.end_cut_off_calls()
+    chat.record_reply_end(reply.finish)
     request.end(reply)
 
 
@@ -120,9 +122,10 @@ def turn_error(message: Message, raised: BaseException | None, model_name: str) 
     return error
 
 
-def _final_text(error: ModelError, tries: int) -> str:
-    """The error's text, with the time to wait and the number of tries."""
+def _final_text(error: ModelError, tries: int, repeats_requests: bool) -> str:
+    """The error's text, with the time to wait and the number of tries, as far as it is known."""
     text = str(error)
     if error.retry_after is not None and error.may_retry and "again" not in text:
         text += f" Try again in {in_words(error.retry_after)}."
-    return text if tries == 1 else f"{text} It was tried {tries} times."
+    unseen = ", and the model's own package may have repeated each try" if repeats_requests else ""
+    return text if tries == 1 else f"{text} It was tried {tries} times{unseen}."

@@ -14,12 +14,13 @@ from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, Rememb
 from toolcall_nb.chat.limits import SpendingLimits, TurnLimits
 from toolcall_nb.chat.outputs import OutputRequest
 from toolcall_nb.core.deprecated_names import renamed_parameters
-from toolcall_nb.core.events import Data, Event, Object
-from toolcall_nb.core.recording import REQUEST, Recording
+from toolcall_nb.core.events import Data, Event, Finish, Object, to_dict
+from toolcall_nb.core.recording import REPLY_END, REQUEST, Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import Model, model_name
+from toolcall_nb.models.base import changed_members, model_member
 from toolcall_nb.tools import Outcome, Registry, Tool, ToolSource, as_tools
 
 __all__ = ["ChatState"]
@@ -103,7 +104,7 @@ class ChatState:
     def model(self, name_or_object: Any) -> None:
         found = models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
         self._model, self._made = name_or_object, ((self.dialect, self.speed), found)
-        self._agent = found if getattr(found, "runs_own_tools", False) is True else None  # it keeps its run's state
+        self._agent = found if model_member(found, "runs_own_tools") else None  # it keeps its run's state
 
     @property
     def model_name(self) -> str:
@@ -160,12 +161,21 @@ class ChatState:
         """Adds a request to the model to the recording, with the definitions of the tools if they have changed."""
         tools = tuple(self.turn_tools.values())
         about: Object = {"model": self.model_name, "dialect": self.dialect}
+        if members := changed_members(self.model):
+            about["members"] = members
         if tools != self._recorded_tools:
             self._recorded_tools = tools
             about["tools"] = [
                 {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
             ]
         self.apply(Data(REQUEST, about, transient=True))
+
+    def record_reply_end(self, finish: Finish) -> None:
+        """Adds the end of the model's reply to the recording, if the reply may have the results of its calls."""
+        if model_member(self.model, "may_run_calls"):
+            suspended = sorted(model_member(self.model, "suspended_calls"))
+            about: Object = {"suspended": suspended, "finish": to_dict(finish)}
+            self.apply(Data(REPLY_END, about, transient=True))
 
     def _restart(self, transcript: Transcript) -> None:
         """Begins a new recording, which continues the transcript."""

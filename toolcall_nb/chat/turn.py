@@ -34,6 +34,7 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.core.usage import USAGE_FIELDS, RequestUsage, estimate_result_tokens, read_requests, to_metadata
 from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
+from toolcall_nb.models.base import model_member
 from toolcall_nb.models.reply import Reply
 from toolcall_nb.tools.execution.interrupts import interrupts_of_this_thread
 
@@ -153,8 +154,6 @@ class Turn:
         chat, usage = self._chat, self._usage
         reason: str | None = "other"
         yield ev.Start()
-        if chat.max_cost is not None:
-            yield from self._limits.warnings(chat.model)
         if repeated is not None:
             yield from self._repeat(repeated)
         for _ in range(chat.max_steps if go_on else 0):
@@ -182,7 +181,8 @@ class Turn:
             yield from self._typed.complete(reply, chat.transcript.messages[-1], len(transcript.messages[-1].parts))
             calls = chat.calls
             usage.add(reply.finish.message_metadata, reply.calls, calls)
-            yield from self._limits.add(reply.finish.message_metadata)
+            if not reply.failed:
+                yield from self._limits.add(reply.finish.message_metadata, chat.model)
             ended_early = early is not None and bool(early.handled)
             made = [calls[name] for name in reply.calls if name in calls]
             has_results = (yield from self._run_calls(reply, made)) or (ended_early and not reply.failed)
@@ -220,7 +220,7 @@ class Turn:
     def _run_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> Generator[Event, None, bool]:
         """Ends the open calls of a reply; returns whether there are results for the model."""
         chat = self._chat
-        left_open = getattr(chat.model, "suspended_calls", ())
+        left_open = model_member(chat.model, "suspended_calls")
         open_calls = [call for call in calls if not call.is_final and call.id not in left_open]
         if reply.failed:
             yield from (ev.ToolInterrupted(call.id) for call in open_calls)
@@ -232,7 +232,7 @@ class Turn:
             answers.add(call.id)
             yield event
         others = [call for call in open_calls if call.id not in answers]
-        model_asks = getattr(chat.model, "asks_permission", False) is True
+        model_asks = model_member(chat.model, "asks_permission")
         refused: list[ToolCall] = []
         yield from self._runner.run(self._limits.allowed(others, refused), chat.tools, self._gate(), model_asks)
         yield from (ev.ToolInterrupted(call.id) for call in refused)  # the end of the turn says which limit it was

@@ -8,7 +8,7 @@ A row is a dictionary with the columns of `CALL_COLUMNS`; None is unknown, never
     depth        the number of calls that it ran inside of
     turn         the number of its message in ``transcript.messages``, from 0
     state        the name of its `State`
-    error_type   the exception that the error begins with, for example ``ValueError``
+    error_type   the exception or kind that the error names, such as ``ValueError`` or ``WrongArguments``, or ``Error``
     error        the error
     started      seconds since the start of the run
     seconds      the duration
@@ -28,7 +28,6 @@ A frame has one more column for each argument, ``args.NAME``.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -37,6 +36,7 @@ import msgspec
 
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.data_frames import data_frame
+from toolcall_nb.core.error_types import error_type
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.result_text import format_output
@@ -53,10 +53,6 @@ CALL_COLUMNS = (
 
 _ARGUMENT_COLUMNS = 200
 """The most columns of arguments. Arguments of other names are in the column ``arguments`` alone."""
-
-_ERROR_TYPE = re.compile(
-    r"(?:[a-zA-Z_]\w{0,60}\.){0,8}([A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Timeout|Warning))\b"
-)
 
 
 def message_calls(messages: Iterable[Message]) -> Iterator[tuple[int, ToolCall]]:
@@ -101,18 +97,13 @@ def _row(call: ToolCall) -> dict[str, Any]:
     text = None if call.output is MISSING else format_output(call.output)
     return {
         **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
-        **{"error_type": _error_type(call.error), "error": call.error},
+        **{"error_type": error_type(call.error), "error": call.error},
         **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
         **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
         "result_bytes": None if text is None else len(text.encode()),
         "truncated": None if text is None else call.model_text is not None,
         "fingerprint": _fingerprint(call.name, call.input),
     }
-
-
-def _error_type(error: str | None) -> str | None:
-    found = _ERROR_TYPE.match(error or "")
-    return found[1] if found else None
 
 
 def _approval_word(approval: Approval | None) -> str | None:

@@ -24,12 +24,17 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
 
-__all__ = ["RECORDING", "REQUEST", "Recording", "is_recording_header", "read_recording"]
+__all__ = ["RECORDING", "REPLY_END", "REQUEST", "Recording", "is_recording_header", "read_recording"]
 
 RECORDING = "recording"
 """The name of the `toolcall_nb.core.events.Data` chunk in the first line of a file."""
 REQUEST = "request"
 """The name of the `toolcall_nb.core.events.Data` chunk of a request."""
+REPLY_END = "reply-end"
+"""The name of the `toolcall_nb.core.events.Data` chunk after a reply that may have the results of its calls.
+
+``suspended`` are the ids of the calls that go on with the next reply, ``finish`` is the reply's own end.
+"""
 _VERSION = 1
 
 

@@ -1,16 +1,26 @@
-"""The interface of a model: `Model`; its name, and the end of its streams."""
+"""The interface of a model: `Model`, with its optional members; `ModelWrapper`, the base of what wraps a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from copy import copy
+from typing import Any, Protocol, Self, runtime_checkable
 
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.tools import Tool
 
-__all__ = ["Model", "close_quietly", "model_name"]
+__all__ = [
+    "OPTIONAL_MEMBERS",
+    "Model",
+    "ModelWrapper",
+    "changed_members",
+    "close_quietly",
+    "fresh_model",
+    "model_member",
+    "model_name",
+]
 
 
 @runtime_checkable
@@ -19,17 +29,81 @@ class Model(Protocol):
 
     `stream` yields the events of one reply: text and reasoning blocks, ``tool-input-*``, sources, files, and at the
     end usually ``finish`` with the reason and, in its metadata, the ``usage``. It does not run tools. It raises
-    `toolcall_nb.errors.ModelError` if it cannot answer. The optional attribute ``name`` is shown to users. If the
-    optional attribute ``asks_permission`` is True, a reply may leave calls with an approval request; the model is
-    then asked again with the answers, and ends those calls itself. If the optional attribute ``takes_tools`` is False,
-    the tools do not reach the model, and it is asked for a typed answer in the prompt. If ``has_price`` is True, its
-    replies report what they cost. If ``may_run_calls`` is True, a reply may bring the results of its calls, so that a
-    chat with ``eager=True`` starts none of them before the reply has ended.
+    `toolcall_nb.errors.ModelError` if it cannot answer. The optional attribute ``name`` is shown to users; the other
+    optional attributes are those of `OPTIONAL_MEMBERS`. A model that counts its requests has the optional method
+    ``fresh()``, which returns one with the same settings that begins anew; see `fresh_model`.
     """
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Answers the last message; ``tools`` are those that may be called."""
         ...
+
+
+OPTIONAL_MEMBERS: Mapping[str, Any] = {
+    "asks_permission": False,
+    "may_run_calls": False,
+    "repeats_requests": False,
+    "runs_own_tools": False,
+    "sees_pictures": False,
+    "suspended_calls": frozenset[str](),
+    "takes_tools": True,
+}
+"""The optional attributes of a model, and what holds for a model without them.
+
+- ``asks_permission``: a reply may leave calls with an approval request; the model is then asked again with the answers,
+  and ends those calls itself.
+- ``may_run_calls``: a reply may bring the results of its calls, so that a chat with ``eager=True`` starts none of them
+  before the reply has ended.
+- ``repeats_requests``: the package or function that sends its requests may repeat a failed one itself, unseen.
+- ``runs_own_tools``: it has tools of its own, and gets only those of the chat that were given by name.
+- ``sees_pictures``: pictures in results reach it.
+- ``suspended_calls``: the open calls of the last reply that nobody is asked about, and that go on with the next reply.
+- ``takes_tools``: False if the tools do not reach the model; it is then asked for a typed answer in the prompt.
+"""
+
+
+def model_member(model: Any, name: str) -> Any:
+    """Returns an optional attribute of a model. Raises `KeyError` for one that is not in `OPTIONAL_MEMBERS`."""
+    return getattr(model, name, OPTIONAL_MEMBERS[name])
+
+
+def changed_members(model: Any) -> dict[str, bool]:
+    """Returns the optional attributes of a model that are not the usual ones, without ``suspended_calls``."""
+    members = {name: bool(model_member(model, name)) for name in OPTIONAL_MEMBERS if name != "suspended_calls"}
+    return {name: value for name, value in members.items() if value != OPTIONAL_MEMBERS[name]}
+
+
+def fresh_model(model: Any) -> Any:
+    """Returns a model for a run of its own: a new one if it counts its requests, as a script does, else the same."""
+    make = getattr(model, "fresh", None)
+    return make() if callable(make) else model
+
+
+class ModelWrapper:
+    """A model that asks another one, and has every public attribute of it that it does not define itself."""
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._wrapped, name)
+
+    def fresh(self) -> Self:
+        """Returns a wrapper of `fresh_model` of the other model."""
+        made = copy(self)
+        made._wrapped = fresh_model(self._wrapped)
+        return made
+
+    @property
+    def name(self) -> str:
+        """The name of the other model."""
+        return model_name(self._wrapped)
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        """Yields the reply of the other model."""
+        yield from self._wrapped.stream(messages, tools)
 
 
 def model_name(model: Model | Callable[..., Any]) -> str:

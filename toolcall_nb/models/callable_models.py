@@ -42,6 +42,8 @@ class CallableModel:
     called so. Exceptions of the function are raised by `stream`.
     """
 
+    repeats_requests = True
+
     def __init__(self, function: Callable[..., Any], name: str | None = None, *, dialect: str = "native") -> None:
         self._function = function
         self._takes_tools = _takes_tools(function)

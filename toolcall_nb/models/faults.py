@@ -24,7 +24,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.base import Model, model_name
+from toolcall_nb.models.base import Model, ModelWrapper
 from toolcall_nb.tools import Tool
 
 __all__ = [
@@ -63,14 +63,13 @@ def with_faults(model: Model, *faults: Fault) -> Model:
     return _FaultyModel(model, faults)
 
 
-class _FaultyModel:
+class _FaultyModel(ModelWrapper):
     def __init__(self, model: Model, faults: Sequence[Fault]) -> None:
-        self._model, self._faults = model, tuple(faults)
-        self.name = model_name(model)
-        self.dialect: str = getattr(model, "dialect", "native")
+        super().__init__(model)
+        self._faults = tuple(faults)
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        return faulty(iter(self._model.stream(messages, tools)), self._faults)
+        return faulty(super().stream(messages, tools), self._faults)
 
 
 # Cuts -------------------------------------------------------------------------------------------------------

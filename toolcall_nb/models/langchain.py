@@ -48,6 +48,8 @@ class LangChainModel:
     ``with_structured_output`` made become JSON text.
     """
 
+    repeats_requests = True
+
     def __init__(self, llm: Any, *, dialect: str = "native") -> None:
         self._llm = llm
         self._masked_keys = [HeldSecret(key) for key in _keys(llm)]

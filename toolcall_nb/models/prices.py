@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["cost_of", "is_price_known"]
+__all__ = ["cost_of"]
 
 _COUNTS = {
     "inputTokens": "input_tokens",
@@ -37,11 +37,3 @@ def cost_of(
     except Exception:  # a model or provider that is not in the list, or counts that contradict each other
         return None
     return {"USD": f"{price.total_price.normalize():f}"}
-
-
-def is_price_known(name: str, url: str | None = None) -> bool:
-    """Whether the price list has a model ``provider:model``, or the model at ``url``."""
-    provider, _, model = name.partition(":")
-    sample = {"inputTokens": 1, "outputTokens": 1}
-    providers = dict.fromkeys((provider, provider.partition("-")[0]))  # such as google-gla, openai-responses
-    return any(cost_of(sample, model, provider=each, url=url) is not None for each in providers)

@@ -12,7 +12,7 @@ and a ``data-tool-result`` chunk a result that no later request has.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +22,13 @@ from msgspec.structs import replace
 from toolcall_nb.chat.request import request_messages
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
-from toolcall_nb.core.events import MISSING, Data, Event, Json, Object
+from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, from_dict
 from toolcall_nb.core.json_text import read_json
-from toolcall_nb.core.recording import REQUEST, is_recording_header, read_recording
+from toolcall_nb.core.recording import REPLY_END, REQUEST, is_recording_header, read_recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.models.base import OPTIONAL_MEMBERS
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
 from toolcall_nb.tools import Outcome, Registry, Tool
 
@@ -73,7 +74,8 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     """A request with its reply: events, and at their end perhaps an error.
 
     ``tools`` are definitions by name. ``given`` are the messages, if the file has them; else they are those of
-    ``transcript``, as a chat with this ``dialect`` sends them.
+    ``transcript``, as a chat with this ``dialect`` sends them. ``members`` are those of `OPTIONAL_MEMBERS` that the
+    model had, ``suspended`` its ``suspended_calls`` after the reply.
     """
 
     model: str
@@ -83,6 +85,8 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     given: tuple[Object, ...] | None = None
     events: list[Event] = field(default_factory=list)
     error: ModelError | None = None
+    members: Mapping[str, bool] = {}
+    suspended: frozenset[str] = frozenset()
 
     def messages(self, tools: Sequence[Tool]) -> list[Object]:
         """Returns the messages as they are compared. ``tools`` are for a dialect that describes them in its text."""
@@ -151,20 +155,19 @@ class _Reader:
         if isinstance(event, Data) and event.transient and isinstance(event.data, dict):
             if event.name == REQUEST:
                 self._begin(event.data)
+            elif event.name == REPLY_END and self.requests:
+                self._end_run(event.data)
             elif event.name == REQUEST_ERROR and self.requests:
                 self.requests[-1] = replace(self.requests[-1], error=_error_of(event.data))
                 self.end_reply()
             elif event.name == TOOL_RESULT:
                 self.results.append(_result_of(event.data))
             return
-        if (
-            self._open is not None
-            and not isinstance(event, ev.FinishStep)
-            and (self._is_whole or self._is_reply(event))
-        ):
+        is_step_end = isinstance(event, ev.FinishStep)
+        if self._open is not None and (self._is_whole or (not is_step_end and self._is_reply(event))):
             self._open.events.append(event)
         self._builder.apply(event)
-        if isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
+        if isinstance(event, ev.Finish | ev.Abort) or (is_step_end and not self._is_whole):
             self.end_reply()
 
     def end_reply(self) -> None:
@@ -172,6 +175,15 @@ class _Reader:
         if self._open is not None:
             self._open = None
             self.reply_messages.add(len(self.transcript.messages) - 1)
+
+    def _end_run(self, about: Object) -> None:
+        """Reads the end of a reply of a model that may run calls."""
+        request, suspended, finish = self.requests[-1], about.get("suspended"), about.get("finish")
+        if isinstance(suspended, list):
+            self.requests[-1] = replace(request, suspended=frozenset(map(str, suspended)))
+        if isinstance(finish, dict):
+            request.events.append(from_dict(finish))
+        self.end_reply()
 
     def _begin(self, about: Object) -> None:
         if self._open is not None and not self._open.events:
@@ -190,11 +202,15 @@ class _Reader:
             transcript=self._builder.transcript,
             dialect=f"{about.get('dialect', 'native')}",
             given=given if isinstance(given, tuple) else None,
+            members=_members_of(about.get("members")),
         )
         self.requests.append(self._open)
 
     def _is_reply(self, event: Any) -> bool:
         """Whether an event of a chat's recording is of the model, and not of the chat's own tools."""
+        if self._open is not None and self._open.members.get("may_run_calls"):
+            is_queue = isinstance(event, ev.ToolExecution) and event.status == "queued"
+            return not isinstance(event, ev.Status) and not is_queue
         if isinstance(event, ev.ToolExecution | ev.ToolLog | ev.Status | ev.ToolApprovalRequest):
             return False
         if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
@@ -208,6 +224,11 @@ class _Reader:
         if isinstance(event, CALL_ENDS):
             return event.tool_call_id in self._run_elsewhere
         return True
+
+
+def _members_of(data: Json) -> Mapping[str, bool]:
+    members = data if isinstance(data, dict) else {}
+    return {name: value for name, value in members.items() if name in OPTIONAL_MEMBERS and isinstance(value, bool)}
 
 
 def _error_of(data: Object) -> ModelError:

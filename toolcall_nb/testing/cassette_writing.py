@@ -12,13 +12,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Data, Event, Json, Object, to_dict
+from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, to_dict
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.recording import RECORDING, REQUEST
+from toolcall_nb.core.recording import RECORDING, REPLY_END, REQUEST
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.replay import call_events, message_events
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError
+from toolcall_nb.models.base import changed_members, model_member
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.testing.cassette_file import REQUEST_ERROR, TOOL_RESULT, RecordedResult, recorded_results
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
@@ -40,11 +41,18 @@ class CassetteWriter:
         self._replies: set[int] = set()  # the messages that are replies
 
     def add(
-        self, messages: Sequence[Message], tools: Sequence[Tool], reply: Sequence[Event], error: ModelError | None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        reply: Sequence[Event],
+        error: ModelError | None,
+        model: Any,
     ) -> None:
-        """Adds a request with the events of its reply, and the error that ended it."""
+        """Adds a request to a model with the events of its reply, and the error that ended it."""
         self._add_messages(messages)
         about: Object = {"model": self._model}
+        if members := changed_members(model):
+            about["members"] = members
         if (found := tool_bodies(tools)) != self._tools:
             self._tools = found
             about["tools"] = [{"name": name, **definition} for name, definition in found.items()]
@@ -55,6 +63,8 @@ class CassetteWriter:
             about |= {"unchanged": same, "messages": body[same:]}
         self._body = body
         self._add(Data(REQUEST, about, transient=True), *_whole_reply(reply, error))
+        if suspended := model_member(model, "suspended_calls"):
+            self._add(Data(REPLY_END, {"suspended": sorted(suspended)}, transient=True))
         self._replies.add(len(self._builder.transcript.messages) - 1)
 
     def add_result(self, name: str, arguments: Json, outcome: Outcome) -> None:
@@ -94,6 +104,8 @@ class CassetteWriter:
         for call, now in zip(known, asked, strict=False):
             if now.is_final and not call.is_final:
                 self._add(*_end_events(now, call.id))
+            elif now.approval is not None and call.approval is not None and call.approval.approved is None:
+                self._add(*_answer_events(now, call))
         count = len(message_groups(self._builder.transcript.messages))
         for group in message_groups(messages)[count:]:
             for message in group:
@@ -127,6 +139,16 @@ def _end_events(call: ToolCall, call_id: str) -> Iterator[Event]:
     for event in call_events(replace(call, id=call_id, log="")):
         if not isinstance(event, ev.ToolInputStart | ev.ToolInputDelta | ev.ToolInputAvailable):
             yield event
+
+
+def _answer_events(answered: ToolCall, call: ToolCall) -> Iterator[Event]:
+    """Yields a person's answer to the question about a call, with the edited arguments."""
+    assert answered.approval is not None
+    assert call.approval is not None
+    if answered.original_input is not MISSING:
+        yield ev.ToolInputAvailable(call.id, call.name, answered.input)
+    if answered.approval.approved is not None:
+        yield ev.ToolApprovalResponse(call.approval.id, answered.approval.approved, answered.approval.reason)
 
 
 def _whole_reply(reply: Iterable[Event], error: ModelError | None) -> Iterator[Event]:

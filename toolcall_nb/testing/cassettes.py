@@ -21,6 +21,7 @@ from toolcall_nb.core.json_text import to_extended_json
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, ToolcallError, UsageError
 from toolcall_nb.models import Pace, as_live, model_name
+from toolcall_nb.models.base import ModelWrapper
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.testing.cassette_file import RecordedResult, read_cassette
@@ -76,13 +77,13 @@ def open_cassette(
     return Cassette(path, _Player(path, None if model is None else _name_of(model), tools, advice))
 
 
-class Cassette:
+class Cassette(ModelWrapper):
     """A model that replays a file strictly, or records it. Use it in a ``with`` block, or call `finish`."""
 
     def __init__(self, path: Path, mode: _Recorder | _Player) -> None:
+        super().__init__(mode)
         self.path = path
         self._mode = mode
-        self.name = mode.name
 
     def __repr__(self) -> str:
         return f"<Cassette {self.path}: {'recording' if self.is_recording else 'replaying'} {self.name}>"
@@ -92,9 +93,9 @@ class Cassette:
         """Whether the model is asked and the tools run, and the file is written at the end."""
         return isinstance(self._mode, _Recorder)
 
-    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        """Yields the reply to a request. Raises `CassetteError` for another request than the recorded one."""
-        return self._mode.stream(messages, tools)
+    def fresh(self) -> Cassette:
+        """Returns the cassette itself, which is one sequence of requests."""
+        return self
 
     def tools(self, tools: ToolSource) -> Registry:
         """Returns the tools, so that their results are recorded, and replayed without running them."""
@@ -128,21 +129,26 @@ class Cassette:
             self.explain(error)
 
 
-class _Recorder:
+class _Recorder(ModelWrapper):
     """Asks the model, runs the tools, and keeps both."""
 
     def __init__(self, model: Any, dialect: str) -> None:
-        self.name = _name_of(model)
-        self.writer = CassetteWriter(self.name)
-        self._model = models.model(model, dialect=dialect, speed=None)
+        super().__init__(models.model(model, dialect=dialect, speed=None))
+        self._name = model if isinstance(model, str) else super().name
+        self.writer = CassetteWriter(self._name)
         self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """The name by which the model was given, or its own."""
+        return self._name
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         sent, offered = tuple(messages), tuple(tools)
         reply: list[Event] = []
         error = None
         try:
-            for event in self._model.stream(sent, offered):
+            for event in super().stream(sent, offered):
                 reply.append(event)
                 yield event
         except Exception as raised:
@@ -152,7 +158,7 @@ class _Recorder:
             raise
         finally:
             with self._lock:
-                self.writer.add(sent, offered, reply, error)
+                self.writer.add(sent, offered, reply, error, self._wrapped)
 
     def expect(self, tools: Registry) -> None:
         """Does nothing: there are no results to wait for."""
@@ -166,13 +172,17 @@ class _Recorder:
 
 
 class _Player:
-    """Replays requests in order, and the results of tools by their arguments."""
+    """Replays requests in order, and the results of tools by their arguments. It has the recorded model's members."""
+
+    suspended_calls: frozenset[str] = frozenset()
 
     def __init__(self, path: Path, model: str | None, tools: ToolMode, advice: str) -> None:
         self._path, self._model, self._runs_tools, self._advice = path, model, tools == "run", advice
         recorded = read_cassette(path)
         self._requests = recorded.requests
         self.name = model or next((request.model for request in recorded.requests if request.model), "cassette")
+        for member, value in (recorded.requests[0].members if recorded.requests else {}).items():
+            setattr(self, member, value)
         self.failures: list[CassetteError] = []
         self._place = 0
         self._results: dict[str, deque[RecordedResult]] = defaultdict(deque)
@@ -192,6 +202,7 @@ class _Player:
             bodies = [self._body(number, tools) for number in range(len(self._requests))]
             self._fail(explain_request(asked, bodies, place))
         request = self._requests[place]
+        self.suspended_calls = request.suspended
         yield from as_live(request.events, Pace(None))
         if request.error is not None:
             raise request.error

@@ -214,14 +214,15 @@ def injected(chat: Chat, *faults: Fault | ToolFault) -> Iterator[Chat]:
     Raises `FaultNeverHappened` at the end of a block that raises nothing itself, for a fault of `on` that had no
     occasion.
     """
-    model, tools = chat._model, chat._tools  # a name of a model, and the session's tools, come back as such
+    # a name of a model, the session's tools, and an agent with the state of its run come back as such
+    before = (chat._model, chat._made, chat._agent, chat._tools)
     of_tools = [fault for fault in faults if isinstance(fault, ToolFault)]
     chat.model = with_faults(chat.model, *(fault for fault in faults if not isinstance(fault, ToolFault)))
     chat.tools = tools_with_faults(chat.tools, *of_tools)
     try:
         yield chat
     finally:
-        chat._model, chat._tools = model, tools
+        chat._model, chat._made, chat._agent, chat._tools = before
     for fault in faults:
         if isinstance(fault, RequestFault | ToolFault) and not fault.happened:
             what = f"The tool {fault.tool!r} was called" if isinstance(fault, ToolFault) else "The model was asked"

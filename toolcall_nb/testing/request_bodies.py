@@ -70,7 +70,7 @@ def _part(part: Part, ids: dict[str, str]) -> Object:
                 "id": ids.setdefault(part.id, f"{len(ids) + 1}"),
                 "input": part.input_text if part.input is MISSING else part.input,
                 "state": part.state.value,
-                **({"result": _result(part)} if part.is_final else {}),
+                **({"result": _result(part)} if part.is_final else _answer(part)),
             }
         case _:
             fields: dict[str, Any] = msgspec.to_builtins(part)
@@ -78,6 +78,14 @@ def _part(part: Part, ids: dict[str, str]) -> Object:
                 "kind": type(part).__name__,
                 **{key: value for key, value in fields.items() if key not in _NOT_SENT},
             }
+
+
+def _answer(call: ToolCall) -> Object:
+    """Returns a person's answer, which the model's side waits for."""
+    approval = call.approval
+    if approval is None or approval.approved is None:
+        return {}
+    return {"approved": approval.approved, **({"reason": approval.reason} if approval.reason else {})}
 
 
 def _result(call: ToolCall) -> Json:

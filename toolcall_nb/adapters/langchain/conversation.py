@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,8 +30,11 @@ class Conversation:
     def __init__(self) -> None:
         self.replies = Replies()
         """The replies of the open message."""
+        self.defers_shared_ids = False
+        """Whether results for an id that several calls have are left to `answer_shared`."""
         self._read: set[str] = set()  # ids of messages
         self._past: set[str] = set()  # ids of calls of earlier messages
+        self._from_runs: Counter[str] = Counter()  # results of tools' runs that have not come as messages, by call id
         self._others_spoke = False
 
     def close(self) -> list[Event]:
@@ -52,7 +56,9 @@ class Conversation:
         """Whether it was read already."""
         if role_of(message) == "tool":
             call_id = get(message, "tool_call_id", str) or ""
-            return call_id in self._past or call_id in self.replies.ended
+            is_known = call_id in self._past or call_id in self.replies.ids.ended or self.replies.has_call(call_id)
+            if is_known and not self.replies.ids.open_calls(call_id):
+                return True
         return get(message, "id", str) in self._read
 
     def mark_read(self, message: Mapping[str, Any]) -> None:
@@ -60,18 +66,45 @@ class Conversation:
         call_id = get(message, "tool_call_id", str)
         if role_of(message) == "tool" and call_id:
             self._past.add(call_id)
-        elif message_id := get(message, "id", str):
+        if message_id := get(message, "id", str):
             self._read.add(message_id)
 
     def answer(self, message: Mapping[str, Any], own_id: str | None = None) -> list[Event]:
-        """Ends the call that a tool message names by its id or its tool, or the call with the id ``own_id``."""
-        by_name = self.replies.message.open_call
-        call_id = get(message, "tool_call_id", str) or own_id or by_name(get(message, "name", str)) or "tool-call"
-        if not self.replies.has_call(call_id):
-            call_id = own_id or call_id
-        elif own_id is not None and own_id != call_id:
-            self.replies.release(own_id)
-        return [] if call_id in self._past else self.replies.answer(call_id, message)
+        """Ends the call that a tool message names. ``own_id`` is our id of the call whose tool's run gave the message.
+
+        A result of a run comes again as a message. Of several calls with the message's id, the first open one ends.
+        """
+        replies, message_id = self.replies, get(message, "id", str)
+        named = get(message, "tool_call_id", str)
+        if self.defers_shared_ids and len(replies.ids.calls(named or "")) > 1:
+            return []
+        if message_id in self._read or (own_id is None and named is not None and self._from_runs[named] > 0):
+            if named is not None and message_id not in self._read:
+                self._from_runs[named] -= 1
+                self._read |= {message_id} if message_id else set()
+            return []
+        if message_id:
+            self._read.add(message_id)
+        elif own_id is not None and named is not None:
+            self._from_runs[named] += 1
+        if named in self._past and not replies.ids.open_calls(named):
+            return []
+        if named is None or (own_id is not None and replies.ids.provider_id(own_id) == named):
+            call_id = own_id or replies.message.open_call(get(message, "name", str))
+            return replies.answer(call_id or "tool-call", message)
+        if own_id is not None and not replies.has_call(named):
+            return replies.answer(own_id, message)
+        if own_id is not None:
+            replies.release(own_id)
+        return replies.answer(replies.ids.first_open(named), message)
+
+    def answer_shared(self, message: Mapping[str, Any], own_id: str | None) -> list[Event]:
+        """Ends the call ``own_id``, or the first open call that the message names, if several calls have that id."""
+        named = get(message, "tool_call_id", str) or ""
+        calls = self.replies.ids.open_calls(named)
+        if len(self.replies.ids.calls(named)) < 2 or not calls:
+            return []
+        return self.replies.answer(own_id or calls[0], message)
 
     def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
         """Ends a reply that came block by block; ``details`` has its usage and metadata."""
@@ -103,7 +136,7 @@ class Conversation:
         self._others_spoke = True
         if self.replies.has_begun:
             ends = self.close()
-            self._past |= self.replies.ended
+            self._past |= set(map(self.replies.ids.provider_id, self.replies.ids.ended))
             self.replies = Replies()
         return [*ends, *prompt_events(role, human_parts(message.get("content")))]
 

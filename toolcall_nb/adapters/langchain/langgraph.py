@@ -6,7 +6,7 @@ Seed 003 takes the names of the tools from ``astream_events``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from toolcall_nb.adapters.base import Format
@@ -31,10 +31,14 @@ class LangGraphAdapter:
 
     Of ``astream_events`` it reads what the models and tools did and the messages that a node created without a model,
     but not their inputs. A state is read as a conversation, from its first message.
+
+    The results of two calls with one id are paired in their order. With ``defers_shared_ids``, `take_task_result` pairs
+    them by the tasks that ran the calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, defers_shared_ids: bool = False) -> None:
         self._conversation = Conversation()
+        self._conversation.defers_shared_ids = defers_shared_ids
         self._typed = TypedEvents(self._conversation)
         self._runs: dict[str, str] = {}  # replies, by the model's run
         self._position = 0
@@ -53,6 +57,11 @@ class LangGraphAdapter:
         """Returns the closing events of everything still open."""
         return self._conversation.close()
 
+    def take_task_result(self, result: Any, call_id: str | None) -> list[Event]:
+        """Reads the messages that a task returned. ``call_id`` is our id of the call that the task ran, if one."""
+        messages = [message for message in messages_in(result) if role_of(message) == "tool"]
+        return [event for message in messages for event in self._conversation.answer_shared(message, call_id)]
+
     def mark_read(self, messages: Iterable[Any]) -> None:
         """Marks messages as read, which the graph had before."""
         for item in messages:
@@ -60,16 +69,35 @@ class LangGraphAdapter:
             if message is not None:
                 self._conversation.mark_read(message)
 
-    def calls_asked_about(self, value: Any) -> list[str | None]:
+    def calls_asked_about(self, value: Any, besides: Sequence[str | None] = ()) -> list[str | None]:
         """Returns the ids of the calls that an interrupt of LangChain's middleware asks about, in the order of its
         actions; None for an action that is no call of the open message. Other interrupts ask about none.
+
+        ``besides`` are calls that other interrupts ask about.
         """
-        replies, found = self._conversation.replies, list[str | None]()
+        replies, calls = self._conversation.replies, list[str | None]()
         if get(value, "type", str) == "tool_approval":
-            return [get(value, "tool_call_id", str)]
+            call_id = get(value, "tool_call_id", str)
+            return [None if call_id is None else replies.matching_call(call_id, as_mapping(value).get("args"), besides)]
         for action in get(value, "action_requests", list) or ():
-            found.append(replies.waiting_for(as_mapping(action), besides=found))
-        return found
+            calls.append(replies.waiting_for(as_mapping(action), besides=[*besides, *calls]))
+        return calls
+
+    def shares_id(self, call_id: str) -> bool:
+        """Whether another call of the same reply has the same id, so that the graph takes the two for one."""
+        return self._conversation.replies.shares_id(call_id)
+
+    def open_ids(self) -> dict[str, str]:
+        """Returns the graph's ids of the calls that have not ended, by ours."""
+        return self._conversation.replies.ids.open_ids()
+
+    def expect(self, ids: Mapping[str, str]) -> None:
+        """Notes the calls of an earlier run (`open_ids`), whose results come in this one."""
+        self._conversation.replies.expect(ids)
+
+    def call_of(self, call: Mapping[str, Any], besides: Collection[str]) -> str:
+        """Returns our id of a call of a graph's state, preferably one that is not among ``besides``."""
+        return self._conversation.replies.matching_call(str(call.get("id")), call.get("args"), besides)
 
     # stream_mode
 
@@ -187,10 +215,16 @@ class LangGraphAdapter:
     def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, error = self._conversation.replies, data.get("error")
         named = get(data, "tool_call_id", str)
-        call_id = named if named is not None and replies.has_call(named) else replies.run_of(run)
+        call_id = replies.run_of(run)
+        if (
+            named is not None
+            and replies.has_call(named)
+            and (call_id is None or replies.ids.provider_id(call_id) != named)
+        ):
+            replies.release(call_id or named)
+            call_id = replies.ids.first_open(named)
         if call_id is None:
             return []
-        replies.release(replies.run_of(run) or call_id)
         text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
         return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
 

@@ -68,20 +68,20 @@ class TypedEvents:
             case "tool-started":
                 name, given = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
                 found = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, given)
-                return [*found, ev.ToolExecution(call_id, "running")]
+                return [*found, ev.ToolExecution(replies.start_call(call_id, given), "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":
-                    return self._conversation.answer(answer, call_id)
-                output = ev.ToolOutputAvailable(call_id, as_json_value(event.get("output")))
-                return replies.outcome(call_id, output, {})
+                    return self._conversation.answer(answer, replies.ids.first_open(call_id))
+                own_id = replies.ids.first_open(call_id)
+                output = ev.ToolOutputAvailable(own_id, as_json_value(event.get("output")))
+                return replies.outcome(own_id, output, {})
             case "tool-error":
-                failure = ev.ToolOutputError(call_id, get(event, "message", str) or "The tool failed.")
-                return replies.outcome(call_id, failure, {})
-            case "tool-output-delta":
-                return (
-                    [ev.ToolLog(call_id, str(as_json_value(event.get("delta"))))] if replies.has_call(call_id) else []
-                )
+                own_id = replies.ids.first_open(call_id)
+                failure = ev.ToolOutputError(own_id, get(event, "message", str) or "The tool failed.")
+                return replies.outcome(own_id, failure, {})
+            case "tool-output-delta" if replies.has_call(call_id):
+                return [ev.ToolLog(replies.ids.first_open(call_id), str(as_json_value(event.get("delta"))))]
         return []
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, custom_part_event
+from toolcall_nb.adapters.langchain.call_ids import CallIds
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
 from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
@@ -23,17 +24,21 @@ _KEPT = ("id", "signature", "encrypted_content", "data")
 
 
 class Replies:
-    """Collects the message. A reply is identified by its id; one that continues after its calls ended is another."""
+    """Collects the message. A reply is identified by its id; one that continues after its calls ended is another.
+
+    Two calls may have the same id of the provider. Each has an id of its own here, which the events have.
+    """
 
     def __init__(self) -> None:
         self.message = Assembler()
         self.has_begun = False
-        self.ended: set[str] = set()  # ids of the calls that have ended
+        self.ids = CallIds()
         self._turns: dict[Any, int] = {}  # numbers of the open replies, by reply
         self._answered: dict[Any, set[str]] = {}  # the calls of replies that are no longer open, by reply
         self._count = 0
-        self._keys: dict[str, Any] = {}  # keys of the calls, by id
-        self._askers: dict[str, Any] = {}  # turns of the calls, by id
+        self._keys: dict[str, Any] = {}  # keys of the calls, by our id
+        self._askers: dict[str, Any] = {}  # turns of the calls, by our id
+        self._matched: set[Any] = set()  # keys of the calls that the message being read has repeated so far
         self._order: dict[int, list[Any]] = {}  # keys of the calls of each turn
         self._slots: dict[Any, Any] = {}
         self._running: dict[str, str] = {}  # calls, by their tool's run
@@ -46,8 +51,31 @@ class Replies:
         return reply in self._turns
 
     def has_call(self, call_id: str) -> bool:
-        """Whether this call belongs to the message."""
-        return call_id in self._keys
+        """Whether a call with this id of the provider belongs to the message."""
+        return bool(self.ids.calls(call_id))
+
+    def shares_id(self, own_id: str) -> bool:
+        """Whether another call of the same reply has the same id of the provider, or neither has one."""
+        same = self.ids.calls(self.ids.provider_id(own_id))
+        return [self._askers.get(other) for other in same].count(self._askers.get(own_id)) > 1
+
+    def expect(self, ids: Mapping[str, str]) -> None:
+        """Notes calls that began before, by our ids with the provider's: results for these ids are theirs."""
+        for own_id, provider_id in ids.items():
+            self.message.reserve_id(own_id)
+            self.ids.add(own_id, provider_id)
+
+    def matching_call(self, call_id: str, arguments: Any, besides: Container[str | None] = ()) -> str:
+        """Returns our id of an open call with this id of the provider, preferably one with these arguments."""
+        calls = [own for own in self.ids.open_calls(call_id) if own not in besides]
+        equal = (own for own in calls if self._waiting.get(own, ("", MISSING))[1] == arguments)
+        return next(equal, calls[0] if calls else call_id)
+
+    def start_call(self, call_id: str, arguments: Json) -> str:
+        """Notes that the tool of a call has started, and returns our id of the call."""
+        own_id = self.matching_call(call_id, arguments, besides=self.ids.started)
+        self.ids.start(own_id)
+        return own_id
 
     def has_answered(self, message: Mapping[str, Any]) -> bool:
         """Whether a complete reply only repeats one that was streamed, and whose calls have ended since."""
@@ -69,6 +97,7 @@ class Replies:
     def piece(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a chunk of a reply."""
         reply = get(message, "id", str) or next(reversed(self._turns), "")
+        self._matched.clear()
         found = self.begin(reply)
         turn = self._turns[reply]
         chunks = get(message, "tool_call_chunks", list) or []
@@ -82,6 +111,7 @@ class Replies:
         """Reads a complete reply; of one that was streamed, what its chunks left out."""
         reply = get(message, "id", str) or object()
         was_streamed = self.is_open(reply)
+        self._matched.clear()
         found = self.begin(reply)
         turn = self._turns[reply]
         calls = [
@@ -204,16 +234,15 @@ class Replies:
             self._order.setdefault(turn, []).append(key)
             self._askers[own_id] = turn
             self._keys[own_id] = key
+            self.ids.add(own_id, call_id or "")
             if not about:
                 self._waiting[own_id] = (name, MISSING)
         return found
 
     def _whole_call(self, turn: int, position: int, call: Mapping[str, Any]) -> list[Event]:
         call_id, name = get(call, "id", str) or None, get(call, "name", str) or ""
-        known = self._order.get(turn, [])
-        key = self._keys.get(call_id) if call_id is not None else known[position] if position < len(known) else None
-        if key is None or (key not in known):
-            key = (turn, "whole", call_id or position)
+        key = self._repeated_call(turn, position, call_id) or (turn, "whole", len(self._order.get(turn, ())))
+        self._matched.add(key)
         found = self._begin_call(turn, key, call_id, name)
         args = call.get("args")
         if isinstance(args, str):
@@ -224,6 +253,14 @@ class Replies:
         if own_id in self._waiting:
             self._waiting[own_id] = (name, given)
         return [*found, *self.message.end_call(key, given)]
+
+    def _repeated_call(self, turn: int, position: int, call_id: str | None) -> Any:
+        """Returns the key of the streamed call that a complete call repeats; None for a new call."""
+        keys = self._order.get(turn, [])
+        if call_id is None:
+            return keys[position] if position < len(keys) else None
+        own_ids = self.ids.calls(call_id)
+        return next((key for key in keys if self.message.id_of(key) in own_ids and key not in self._matched), None)
 
     def end_calls(self, turn: int) -> list[Event]:
         """Completes the calls of a reply."""
@@ -242,7 +279,7 @@ class Replies:
         call_id = get(block, "tool_call_id", str) or get(block, "tool_use_id", str) or ""
         content = as_json_value(block.get("output", block.get("content")))
         ends = [*self.message.end_block(), *self.message.end_call(self._keys.get(call_id))]
-        self.ended.add(call_id)
+        self.ids.ended.add(call_id)
         if block.get("status") == "error":
             return [*ends, *self.message.failure(call_id, content_text(content), provider_executed=True)]
         return [*ends, *self.message.output(call_id, content, provider_executed=True)]
@@ -281,11 +318,11 @@ class Replies:
 
     def release(self, call_id: str) -> None:
         """Lets a call wait again, because its tool turned out to run for another call with the same name."""
-        if call_id in self._taken and call_id not in self.ended:
+        if call_id in self._taken and call_id not in self.ids.ended:
             self._waiting[call_id] = self._taken.pop(call_id)
 
     def answer(self, call_id: str, message: Mapping[str, Any]) -> list[Event]:
-        """Ends a call as a tool message says. A call that never began, in a history that was cut, begins here."""
+        """Ends a call, by our id, as a tool message says. A call that never began, in a cut history, begins here."""
         content = message.get("content")
         about: Object = {}
         if message.get("artifact") is not None:
@@ -296,9 +333,9 @@ class Replies:
 
     def outcome(self, call_id: str, event: Event, about: Mapping[str, Any]) -> list[Event]:
         """Ends a call with this event, and with it the reply that made the call."""
-        if call_id in self.ended:
+        if call_id in self.ids.ended:
             return []
-        self.ended.add(call_id)
+        self.ids.ended.add(call_id)
         self._waiting.pop(call_id, None)
         if call_id not in self._keys:
             self.has_begun = True

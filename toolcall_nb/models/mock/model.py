@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from random import Random
+from typing import Self
 
 from toolcall_nb import dialects
 from toolcall_nb.core import events as ev
@@ -69,6 +71,12 @@ class MockModel:
 
     def __repr__(self) -> str:
         return f"<MockModel {self.name}, seed {self.seed}>"
+
+    def fresh(self) -> Self:
+        """Returns a model with the same settings whose script begins with its first reply."""
+        made = copy(self)
+        made.script = None if self.script is None else self.script.fresh()
+        return made
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Streams one reply to the last prompt, or to the tool results since then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, TypeAlias
 
 from toolcall_nb.core.transcript import Message
@@ -48,6 +49,12 @@ class Script:
     def left(self) -> int:
         """The number of replies that no request has got."""
         return len(self._plans) - self._used
+
+    def fresh(self) -> Script:
+        """Returns a script with the same replies, of which none is used."""
+        made = copy(self)
+        made._used = 0
+        return made
 
     def next_plan(self, messages: Sequence[Message]) -> Plan:
         """Returns the plan for the next request. Raises `ModelError` if the script has ended."""

@@ -16,7 +16,6 @@ from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.prices import is_price_known
 from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
 from toolcall_nb.models.providers.catalog import canonical
 from toolcall_nb.redaction.registered_secrets import HeldSecret
@@ -67,10 +66,16 @@ class ProviderModel:
         self._model = model
         self._config = config if config is not None else Config()
         self._dialect = dialect
+        self._cannot_be_told = False  # whether the last request was one of a package without the setting max_retries
         self.name = model if isinstance(model, str) else model.model_id
 
     def __repr__(self) -> str:
         return f"<ProviderModel {self.name}>"
+
+    @property
+    def repeats_requests(self) -> bool:
+        """Whether the provider's package repeats failed requests: if the user asks for it, or if it cannot be told."""
+        return bool(self._config.settings.get("max_retries")) or self._cannot_be_told
 
     @property
     def sees_pictures(self) -> bool:
@@ -81,11 +86,6 @@ class ProviderModel:
             return sees_pictures(self._model.model_name, self._model.profile, self._config.settings)
         return sees_pictures(*_name_and_profile(self._model), self._config.settings)
 
-    @property
-    def has_price(self) -> bool:
-        """Whether the price list has this model."""
-        return is_price_known(self.name, self._config.base_url)
-
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for whatever goes wrong.
 
@@ -95,6 +95,7 @@ class ProviderModel:
         try:
             model = build(self._model, self._config) if isinstance(self._model, str) else self._model
             keys += keys_of(model)
+            self._cannot_be_told = "max_retries" in model.unsupported_settings
             self._masked_keys = [HeldSecret(key) for key in keys]
             yield from self._reply(model, messages, tools if self._dialect == "native" else ())
             return
