@@ -89,7 +89,7 @@ class Conversation:
             self._from_runs[named] += 1
         if named in self._past and not replies.ids.open_calls(named):
             return []
-        if named is None or (own_id is not None and replies.ids.provider_id(own_id) == named):
+        if named is None or replies.ids.provider_id(own_id or "") == named:
             call_id = own_id or replies.message.open_call(get(message, "name", str))
             return replies.answer(call_id or "tool-call", message)
         if own_id is not None and not replies.has_call(named):
