@@ -10,7 +10,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.tools import Tool
 
-__all__ = ["Model", "close_quietly", "model_name"]
+__all__ = ["Model", "close_quietly", "model_name", "own_name"]
 
 
 @runtime_checkable
@@ -33,11 +33,14 @@ class Model(Protocol):
 
 
 def model_name(model: Model | Callable[..., Any]) -> str:
-    """Returns the model's ``name``, a function's name, or the name of its class."""
-    for name in (getattr(model, "name", None), getattr(model, "__name__", None)):
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__name__
+    """Returns the model's ``name``, a function's name, or the name of its class, for errors and the names of runs."""
+    return own_name(model) or type(model).__name__
+
+
+def own_name(model: Model | Callable[..., Any]) -> str:
+    """Returns the model's ``name``, or a function's name; empty for an object without either."""
+    names = (getattr(model, "name", None), getattr(model, "__name__", None))
+    return next((name for name in names if isinstance(name, str) and name), "")
 
 
 def close_quietly(stream: Any) -> None:

@@ -12,7 +12,7 @@ from toolcall_nb.core.call_states import State
 from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.run_outcome import run_outcome
 from toolcall_nb.core.transcript import Message
-from toolcall_nb.core.usage import read_usage
+from toolcall_nb.core.usage import answering_model, read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
 
 __all__ = ["RunEntry", "UnreadFile", "entry_of", "is_entry_of"]
@@ -90,7 +90,7 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         tokens_in=_whole(usage.get("inputTokens")),
         tokens_out=_whole(usage.get("outputTokens")),
         cost=float(cost) if isinstance(cost, Decimal) else None,
-        model=_last_model(messages),
+        model=answering_model(messages)[:_LONGEST_ID] or None,
         diagnostics=len(run.transcript.diagnostics),
     )
 
@@ -126,11 +126,6 @@ def _first_prompt(messages: Sequence[Message]) -> str | None:
 
 def _one_line(text: str) -> str:
     return " ".join(text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
-
-
-def _last_model(messages: Sequence[Message]) -> str | None:
-    models = (message.metadata.get("model") for message in reversed(messages))
-    return next((model[:_LONGEST_ID] for model in models if isinstance(model, str) and model), None)
 
 
 def _whole(count: float | None) -> int | None:
