@@ -174,6 +174,12 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
         return call_code(self.name, {} if self.input is MISSING else self.input)
 
+    def to_html(self, *, page: bool = False) -> str:
+        """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
+        from toolcall_nb.render.html_output.page import to_html
+
+        return to_html(self, page=page)
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the call in a cell as an open card."""
         from toolcall_nb.redaction.saved_output import saved_bundle
@@ -301,6 +307,12 @@ class Message(_Value, frozen=True):
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    def to_html(self, *, page: bool = False) -> str:
+        """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
+        from toolcall_nb.render.html_output.page import to_html
+
+        return to_html(self, page=page)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message in a cell as in a transcript."""
@@ -459,6 +471,12 @@ class Transcript(Struct, frozen=True, eq=False):
         from toolcall_nb.markdown.writing import write_transcript
 
         return write_transcript(self, versioned=versioned, timings=timings)
+
+    def to_html(self, *, page: bool = False) -> str:
+        """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
+        from toolcall_nb.render.html_output.page import to_html
+
+        return to_html(self, page=page)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         from toolcall_nb.redaction.saved_output import saved_bundle

@@ -67,7 +67,7 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     states = [call.state for _, call in message_calls(messages)]
     summary = read_usage(messages)
     outcome = run_outcome(messages, is_unfinished=run.is_unfinished)
-    about = batch_fields(run)
+    about = _batch_fields(run)
     usage, cost = summary.usage, (summary.cost or {}).get("USD")
     return RunEntry(
         source=source,
@@ -95,20 +95,20 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     )
 
 
-class BatchFields(NamedTuple):
+class _BatchFields(NamedTuple):
     """What a run of `run_many` is among the others: the name of its model there, and its repetition, from 1."""
 
     label: str | None = None
     repetition: int | None = None
 
 
-def batch_fields(run: RecordedRun) -> BatchFields:
+def _batch_fields(run: RecordedRun) -> _BatchFields:
     """Returns what the header of the run's recording says about its batch."""
     header = run.extra.get("run")
     if not isinstance(header, dict):
-        return BatchFields()
+        return _BatchFields()
     label, number = header.get("model"), header.get("number")
-    return BatchFields(
+    return _BatchFields(
         label[:_LONGEST_ID] if isinstance(label, str) and label else None,
         number if type(number) is int and 0 < number < 2**31 else None,
     )
