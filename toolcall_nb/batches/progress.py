@@ -54,7 +54,7 @@ class RunRow(Struct, kw_only=True):
 
     @property
     def outcome(self) -> str:
-        """How the run ended, in the words of `toolcall_nb.core.run_outcome`; its state in the batch until then."""
+        """The run's end in the words of `toolcall_nb.core.run_outcome`; its state in the batch until then."""
         if self.state is RowState.DONE and self.entry is not None and self.entry.state is not None:
             return self.entry.state
         return self.state.value

@@ -1,4 +1,4 @@
-"""How a run ended: `RunOutcome`, which `run_outcome` derives from its messages.
+"""Derives the end of a run from its messages: `run_outcome` returns a `RunOutcome`.
 
     done         there is an answer, or calls that the caller is to run
     error        the model, the agent or the connection failed
@@ -26,7 +26,7 @@ __all__ = ["RunOutcome", "RunState", "run_outcome"]
 
 
 class RunState(StrEnum):
-    """How a run ended."""
+    """The end of a run."""
 
     DONE = "done"
     ERROR = "error"
@@ -40,7 +40,7 @@ class RunState(StrEnum):
 
 
 class RunOutcome(NamedTuple):
-    """How a run ended, and the error that ended it; None if none did. ``state`` is None for a run without messages."""
+    """The end of a run, and the error that ended it; None if none did. ``state`` is None for a run without messages."""
 
     state: RunState | None
     error: str | None = None

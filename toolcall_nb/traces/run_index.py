@@ -96,7 +96,7 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
 
 
 class _BatchFields(NamedTuple):
-    """What a run of `run_many` is among the others: the name of its model there, and its repetition, from 1."""
+    """The place of a run in its batch: the name that `run_many` was given for its model, and the repetition, from 1."""
 
     label: str | None = None
     repetition: int | None = None
