@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb import _old_paths
 
 if TYPE_CHECKING:
+    from toolcall_nb.approvals import Decision
     from toolcall_nb.chat import Chat
     from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.dialects.callout import create_stream_chunks
@@ -28,26 +29,32 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.show import show
     from toolcall_nb.notebook.watch import watch
     from toolcall_nb.redaction.registration import register_secret
-    from toolcall_nb.tools import tool
+    from toolcall_nb.render import to_html
+    from toolcall_nb.tools import Result, tool
+    from toolcall_nb.tools.mcp import mcp_tools
     from toolcall_nb.traces.collection import read_many
     from toolcall_nb.traces.difference import diff
     from toolcall_nb.traces.reading import read
 
 __all__ = [
     "Chat",
+    "Decision",
     "MockModel",
     "ReplayModel",
+    "Result",
     "Transcript",
     "__version__",
     "create_stream_chunks",
     "diff",
     "live",
     "load_ipython_extension",
+    "mcp_tools",
     "read",
     "read_many",
     "register_secret",
     "run_many",
     "show",
+    "to_html",
     "tool",
     "unload_ipython_extension",
     "watch",
@@ -57,17 +64,21 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Chat": "toolcall_nb.chat",
+    "Decision": "toolcall_nb.approvals",
     "MockModel": "toolcall_nb.models.mock.model",
     "ReplayModel": "toolcall_nb.models.replay",
+    "Result": "toolcall_nb.tools",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
     "diff": "toolcall_nb.traces.difference",
     "live": "toolcall_nb.notebook.live_widget",
+    "mcp_tools": "toolcall_nb.tools.mcp",
     "read": "toolcall_nb.traces.reading",
     "read_many": "toolcall_nb.traces.collection",
     "register_secret": "toolcall_nb.redaction.registration",
     "run_many": "toolcall_nb.notebook.many_runs",
     "show": "toolcall_nb.notebook.show",
+    "to_html": "toolcall_nb.render",
     "tool": "toolcall_nb.tools",
     "watch": "toolcall_nb.notebook.watch",
 }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolcall_nb import Chat, MockModel, register_secret, run_many
+from toolcall_nb.approvals import Decision
 from toolcall_nb.batches import BatchProgress, BatchRuns, RowState, run_batch
 from toolcall_nb.batches.rate_limits import RateLimits
 from toolcall_nb.core.events import Event
@@ -227,7 +228,7 @@ class TestFailures:
         runs = run_many(["good", "bad", "fine"], models=fragile)
         assert [row.state for row in runs.rows] == [RowState.DONE, RowState.ERROR, RowState.DONE]
         assert "broken" in runs.rows[1].note
-        assert repr(runs) == "<BatchRuns: 3 of 3 runs, 1 with an error>"
+        assert repr(runs) == "<BatchRuns: 3 of 3 runs, 1 not done>"
 
     def test_a_model_that_is_told_to_wait_holds_back_all_of_its_runs_and_no_others(self) -> None:
         asked: list[str] = []
@@ -360,8 +361,48 @@ class TestComparing:
 
     def test_the_table_has_a_row_for_each_run(self) -> None:
         table = run_many(["one"], models="mock", tools=[weather], repeat=2, speed=None).table
-        assert [*table.number] == [1, 2]
+        assert [*table.repetition] == [1, 2]
         assert [*table.state] == ["done", "done"]
+
+
+def moody(messages: Sequence[Any]) -> Any:
+    """A model whose prompt says how it ends."""
+    if "fail" in messages[-1]["content"]:
+        raise ValueError("broken")
+    return "Fine."
+
+
+@pytest.mark.parametrize("where", ["folder", "file"])
+def test_every_table_of_a_batch_says_how_each_run_ended_and_which_model_and_repetition_it_is(
+    tmp_path: Path, where: str
+) -> None:
+    place = tmp_path / ("runs" if where == "folder" else "runs.jsonl")
+    settings: dict[str, Any] = {where: place}
+    batch = run_many(["go", "fail"], models={"small": moody, "large": moody}, repeat=2, **settings)
+    batch.to_parquet(tmp_path / "cache")
+    read_back = read_many(place)
+    query = "select label, repetition, state from runs order by run"
+    tables = (batch.table, batch.df, read_back.df, read_many(tmp_path / "cache").df, read_back.sql(query))
+    expected = [
+        (label, number, state) for state in ("done", "error") for label in ("small", "large") for number in (1, 2)
+    ]
+    for table in tables:
+        rows = [(row.label, row.repetition, row.state) for row in table.itertuples()]
+        assert sorted(rows) == sorted(expected)
+    assert {*read_back.df[read_back.df.state == "error"].error} == {"The model 'moody' failed: ValueError: broken"}
+    assert "4 of 8 runs done · 4 error" in read_back._repr_mimebundle_()["text/html"]
+    assert "4 of 8 done · 4 errors" in batch._repr_mimebundle_()["text/plain"]
+
+
+def test_a_batch_counts_denied_calls_and_says_which_run_reached_a_limit() -> None:
+    about: dict[str, Any] = {"ask_approval": lambda _: Decision(False), "approval_mode": "ask", "speed": None}
+    denied = run_many("How is Lyon?", models="mock", tools=[weather], **about)
+    assert ([*denied.df.calls], [*denied.df.denied], [*denied.table.denied]) == ([1], [1], [1])
+    assert "1 denied" in denied._repr_mimebundle_()["text/plain"]
+    limited = run_many("How is Lyon?", models="mock", tools=[weather], max_steps=1, speed=None)
+    assert ([*limited.table.state], [*limited.df.state]) == (["limit"], ["limit"])
+    assert "max_steps" in limited.table.note[0]
+    assert "0 of 1 done · 1 limit" in limited._repr_mimebundle_()["text/html"]
 
 
 class TestLines:

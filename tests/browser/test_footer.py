@@ -32,7 +32,7 @@ USAGE = {
         {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}},
     ],
 }
-LINE = "m-1 · 1 tool call · 1,204 in · 318 out · $0.0012"
+LINE = "m-1 · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 EVENTS: list[Event] = [
     ev.Start(),
     ev.ToolInputAvailable("call_1", "weather", {"city": "Lisbon"}),

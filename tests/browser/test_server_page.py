@@ -138,16 +138,16 @@ def test_an_empty_page_names_the_model_and_its_tools(opened: Callable[..., Any])
         expect(page.get_by_label("Message")).to_be_focused()
 
 
-def test_usage_and_cost_are_shown_below_a_turn_also_after_a_reload(opened: Callable[..., Any]) -> None:
+def test_the_usage_of_a_turn_is_shown_below_it_also_after_a_reload(opened: Callable[..., Any]) -> None:
     took = [ev.Finish(finish_reason="stop", message_metadata={"usage": {"inputTokens": 1204, "outputTokens": 318}})]
     with opened(Gated([*words("One."), *took], [*words("Two."), *took])) as page:
         for text in ("One.", "Two."):
             send(page, "Go")
             expect(page.locator(".tc-text", has_text=text)).to_be_visible()
             expect(page.get_by_role("button", name="Send")).to_be_enabled()
-        expect(page.get_by_text("gated · 2,408 in · 636 out")).to_be_visible()
+        expect(page.get_by_text("gated · 1,204 tokens in · 318 out")).to_be_visible()
         page.reload()
-        expect(page.get_by_text("gated · 2,408 in · 636 out")).to_be_visible()
+        expect(page.get_by_text("gated · 1,204 tokens in · 318 out")).to_be_visible()
 
 
 def test_the_page_scrolls_with_new_text_only_for_a_reader_at_the_end(opened: Callable[..., Any]) -> None:

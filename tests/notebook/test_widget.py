@@ -344,7 +344,7 @@ def test_the_time_for_which_a_call_waits_is_not_the_tools() -> None:
 def test_the_line_below_is_the_same_for_the_same_run() -> None:
     metadata = {"usage": {"inputTokens": 1204, "outputTokens": 318}}
     transcript = Transcript((*Transcript.from_events(CALL).messages, Message("assistant", (), None, metadata)))
-    assert info_line("mock", transcript) == "mock · 1 tool call · 1,204 in · 318 out"
+    assert info_line("mock", transcript) == "mock · 1 tool call · 1,204 tokens in · 318 out"
     assert info_line("mock", Transcript()) == "mock"
 
 

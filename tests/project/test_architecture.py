@@ -64,6 +64,7 @@ MAY_SEE: dict[str, set[str]] = {
 INSIDE_FUNCTIONS = {
     ("core", "adapters"),  # a transcript in the forms of other libraries
     ("core", "markdown"),  # a transcript's Markdown
+    ("core", "render"),  # a transcript's HTML
     ("core", "redaction"),  # the masked output that a cell saves
     ("core", "traces"),  # a transcript reads and writes files
     ("errors", "redaction"),  # an error in a cell is masked
@@ -86,6 +87,7 @@ UPWARD = {
     "a transcript reads and writes itself as Markdown": {
         *(("core.transcript", "markdown.reading"), ("core.transcript", "markdown.writing")),
     },
+    "a transcript draws itself as HTML": {("core.transcript", "render.html_output.page")},
     "a transcript gives its messages in the forms of other libraries": {
         *(("core.transcript", "adapters.openai.messages"), ("core.transcript", "adapters.anthropic.request_messages")),
         ("core.transcript", "adapters.ai_sdk.messages"),
@@ -131,8 +133,9 @@ LATE = {
 
 STABLE = {
     "toolcall_nb": (
-        *("Chat", "MockModel", "ReplayModel", "Transcript", "create_stream_chunks", "load_ipython_extension"),
-        *("read", "read_many", "register_secret", "run_many", "show", "tool", "unload_ipython_extension"),
+        *("Chat", "Decision", "MockModel", "ReplayModel", "Result", "Transcript", "create_stream_chunks", "diff"),
+        *("live", "load_ipython_extension", "mcp_tools", "read", "read_many", "register_secret", "run_many", "show"),
+        *("to_html", "tool", "unload_ipython_extension", "watch"),
     ),
     "toolcall_nb.core.events": ("from_dict", "to_dict"),
     "toolcall_nb.dialects": ("detector", "instructions"),
@@ -328,7 +331,17 @@ def test_dir_of_the_package_lists_only_its_public_names() -> None:
 def test_a_transcript_has_its_public_methods() -> None:
     from toolcall_nb.core.transcript import Transcript
 
-    names = ["messages", "calls", "from_markdown", "to_markdown", "from_events", "events", "diagnostics", "__eq__"]
+    names = [
+        "messages",
+        "calls",
+        "from_markdown",
+        "to_markdown",
+        "from_events",
+        "events",
+        "diagnostics",
+        "__eq__",
+        "to_html",
+    ]
     assert [name for name in [*names, "_repr_mimebundle_"] if not hasattr(Transcript, name)] == []
 
 

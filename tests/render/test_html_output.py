@@ -280,3 +280,8 @@ def test_every_word_is_kept_without_styles_and_data_attributes() -> None:
         "Warning",
     ):
         assert word in text
+
+
+def test_a_transcript_gives_the_html_of_to_html() -> None:
+    run = Transcript.from_markdown("> [!tool look c]\n> input: {a: 1}\n> output: 2\n\nFine.")
+    assert (run.to_html(), run.to_html(page=True)) == (to_html(run), to_html(run, page=True))

@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 
+from toolcall_nb import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.usage import answering_model
 from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
 from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.run_footer import USAGE_FOLD, footer_html, info_line, money, tokens
 from toolcall_nb.runs.document import LiveDocument
+from toolcall_nb.traces.reading import RunStream, recognise_run
 
 
 def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:
@@ -42,7 +45,7 @@ STEPS = transcript(
     },
     "call_1",
 )
-LINE = "m · 1 tool call · 1,204 in · 318 out · $0.0012"
+LINE = "m · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 
 
 def cells(html: str) -> list[list[str]]:
@@ -52,9 +55,34 @@ def cells(html: str) -> list[list[str]]:
 
 def test_the_line_says_who_answered_the_calls_the_tokens_and_the_cost() -> None:
     assert info_line("m", STEPS) == LINE
-    assert info_line("m", transcript({"usage": {"prompt_tokens": 3}})) == "m · 3 in"
+    assert info_line("m", transcript({"usage": {"prompt_tokens": 3}})) == "m · 3 tokens in"
     assert info_line("mock", transcript({}, "a", "b")) == "mock · 2 tool calls"
-    assert tokens({"input_tokens": 1_000, "output_tokens": 0}) == "1,000 in"
+    assert tokens({"input_tokens": 1_000, "output_tokens": 0}) == "1,000 tokens in"
+
+
+def test_the_line_says_how_many_calls_failed_were_denied_or_interrupted() -> None:
+    states = [State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR, State.OUTPUT_ERROR, State.OUTPUT_DENIED, State.INTERRUPTED]
+    parts = tuple(ToolCall(id=f"c{place}", name="f", state=state, input={}) for place, state in enumerate(states))
+    run = Transcript((Message("assistant", parts[:2]), Message("assistant", parts[2:])))
+    assert info_line("m", run) == "m · 5 tool calls (2 failed, 1 denied, 1 interrupted)"
+    assert info_line("m", run[:1]) == "m · 2 tool calls (1 failed)"
+
+
+class Nameless:
+    def stream(self, *_: Any) -> Any:
+        yield from (ev.TextStart("t"), ev.TextDelta("t", "Hi"), ev.TextEnd("t"), ev.Finish(finish_reason="stop"))
+
+
+def test_the_line_names_a_model_and_never_a_python_class() -> None:
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m-1"}
+    chunk["choices"] = [{"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}]
+    for source, name in ((iter(["Hi"]), "stream"), ((word for word in ["Hi"]), "stream"), (iter([chunk]), "m-1")):
+        stream = recognise_run(source)
+        assert isinstance(stream, RunStream)
+        run = Transcript.from_events(stream.events())
+        assert info_line(answering_model(run.messages) or stream.name, run) == name
+    assert Chat(Nameless()).shown_model_name == "model"
+    assert (Chat("mock").shown_model_name, Chat(len).shown_model_name) == ("mock", "len")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +180,7 @@ def test_the_page_is_told_of_the_fold_at_the_end_and_says_how_it_was_left() -> N
     assert document.state()["opened"] == {USAGE_FOLD: True}
 
 
-@pytest.mark.parametrize(("metadata", "ends"), [({"usage": {"inputTokens": 3}}, "m · 3 in\n"), ({}, "Hi\n")])
+@pytest.mark.parametrize(("metadata", "ends"), [({"usage": {"inputTokens": 3}}, "m · 3 tokens in\n"), ({}, "Hi\n")])
 def test_a_terminal_shows_the_line_where_there_is_something_to_say(
     metadata: dict[str, Any], ends: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

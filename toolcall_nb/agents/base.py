@@ -77,7 +77,7 @@ class AgentModel:
         self.framework = framework
         self.options = dict(options)
         name = getattr(agent, "name", None)
-        self.name = name if isinstance(name, str) and name else type(agent).__name__
+        self.name = name if isinstance(name, str) and name else "agent"
         self.suspended_calls: frozenset[str] = frozenset()
         self._waiting: dict[str, str] = {}  # the chat's ids of the calls that the run waits for: the framework's own
 

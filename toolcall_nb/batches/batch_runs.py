@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec.structs import replace
-
 from toolcall_nb.batches.batch_table import batch_bundle
 from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.core.data_frames import data_frame
@@ -18,6 +16,13 @@ from toolcall_nb.traces.difference import Difference, diff
 __all__ = ["BatchRuns"]
 
 
+_COLUMNS = {
+    **{"prompt": "prompt", "label": "model", "repetition": "number", "state": "outcome"},
+    **{name: name for name in ("seconds", "tokens", "cost", "calls", "errors", "denied", "note")},
+}
+"""The columns of the table, with the fields of `RunRow`."""
+
+
 class BatchRuns(Runs):
     """The runs of a batch that came to an end, in the order of prompts, models and repetitions.
 
@@ -27,16 +32,12 @@ class BatchRuns(Runs):
     def __init__(self, rows: Sequence[RunRow]) -> None:
         self.rows = tuple(rows)
         self._shown_in: int | None = None
-        super().__init__(
-            entries=[
-                replace(row.entry, model=row.entry.model or row.model) for row in self.rows if row.entry is not None
-            ]
-        )
+        super().__init__(entries=[row.entry for row in self.rows if row.entry is not None])
 
     def __repr__(self) -> str:
         kept = len(self.entries)
-        failed = sum(row.state is RowState.ERROR for row in self.rows)
-        return f"<BatchRuns: {kept:,} of {len(self.rows):,} runs{f', {failed:,} with an error' if failed else ''}>"
+        failed = sum(row.outcome != RowState.DONE for row in self.rows)
+        return f"<BatchRuns: {kept:,} of {len(self.rows):,} runs{f', {failed:,} not done' if failed else ''}>"
 
     def mark_as_shown(self) -> None:
         """Notes that the cell that runs now shows the table, so that its value is not shown as a second one."""
@@ -50,9 +51,11 @@ class BatchRuns(Runs):
 
     @property
     def table(self) -> Any:
-        """All rows as a `pandas.DataFrame`, also of runs that were stopped; `RunRow` describes the columns."""
-        names = ("prompt", "model", "number", "state", "seconds", "tokens", "cost", "calls", "errors", "note")
-        columns = {name: [_cell(getattr(row, name)) for row in self.rows] for name in names}
+        """All rows as a `pandas.DataFrame`, also of runs that were stopped; `RunRow` describes the columns.
+
+        ``label`` and ``repetition`` are its ``model`` and ``number``; ``df`` has them under the same names.
+        """
+        columns = {name: [getattr(row, field) for row in self.rows] for name, field in _COLUMNS.items()}
         return data_frame(columns, "A table of runs as a data frame")
 
     def compare(
@@ -66,7 +69,7 @@ class BatchRuns(Runs):
         """
         runs = {
             row.model: place
-            for place, row in enumerate(row for row in self.rows if row.entry is not None)
+            for place, row in enumerate(row for row in self.rows)
             if row.prompt_number == prompt and row.number == number
         }
         if unknown := [name for name in models if name not in runs]:
@@ -85,7 +88,3 @@ def _cell_number() -> int | None:
     """Returns the number of the cell that runs; None outside of IPython."""
     shell = ipython_shell()
     return None if shell is None else int(shell.execution_count)
-
-
-def _cell(value: Any) -> Any:
-    return value.value if isinstance(value, RowState) else value

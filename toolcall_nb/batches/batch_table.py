@@ -44,15 +44,15 @@ _TONES = {
     RowState.ERROR: "output-error",
     RowState.STOPPED: "called",
 }
-_HEAD = ("prompt", "model", "run", "state", "seconds", "tokens", "cost", "calls", "errors")
-_IF_KNOWN = {"tokens", "cost", "errors"}
+_HEAD = ("prompt", "label", "repetition", "state", "seconds", "tokens", "cost", "calls", "errors", "denied")
+_IF_KNOWN = {"tokens", "cost", "errors", "denied"}
 _BELOW = (
     "font:14px/1.5 var(--jp-ui-font-family,system-ui,sans-serif);"
     "white-space:normal;max-width:none;overflow-wrap:anywhere"
 )
 _AROUND = "overflow-x:auto;overflow-wrap:break-word"
 """In a narrow page, the table is scrolled: its words are not broken letter by letter."""
-_NUMBERS = {"run", "seconds", "tokens", "cost", "calls", "errors"}
+_NUMBERS = {"repetition", "seconds", "tokens", "cost", "calls", "errors", "denied"}
 
 
 def batch_bundle(
@@ -122,25 +122,28 @@ def _transcripts(rows: Sequence[RunRow], runs: Iterable[RecordedRun]) -> dict[in
 
 def _row(number: int, row: RunRow, names: Sequence[str], transcripts: Mapping[int, str] | None) -> str:
     cells = {
-        "model": saved_text(row.model),
-        "run": f"{row.number}",
+        "label": saved_text(row.model),
+        "repetition": f"{row.number}",
         "seconds": "" if row.seconds is None else format_seconds(row.seconds),
         "tokens": "" if row.tokens is None else f"{row.tokens:,}",
         "cost": "" if row.cost is None else f"${row.cost:.4f}",
         "calls": f"{row.calls:,}",
         "errors": f"{row.errors or ''}",
+        "denied": f"{row.denied or ''}",
     }
     prompt, note = saved_text(row.prompt), saved_text(row.note[:_NOTE])
     drawn = {name: _cell("td", text, name in _NUMBERS) for name, text in cells.items()}
     drawn["prompt"] = _cell("td", prompt, False)
-    drawn["state"] = f"<td>{element('span', 'tc-state', 'made before' if row.was_there else row.state)}</td>"
+    state = "made before" if row.was_there and row.outcome == RowState.DONE else row.outcome
+    drawn["state"] = f"<td>{element('span', 'tc-state', state)}</td>"
     below = element("p", "tc-note", note) if note else ""
     if row.entry is not None and (transcripts is None or number in transcripts):
         inside = "" if transcripts is None else transcripts[number]
         label = escape_attribute(f"Transcript of run {number + 1}")
         below += f'<details data-row="{number}"><summary aria-label="{label}">Transcript</summary>{inside}</details>'
     more = f'<tr class="tc-below"><td colspan="{len(names)}" style="{_BELOW}">{below}</td></tr>' if below else ""
-    return f'<tr class="tc-{_TONES[row.state]}">{"".join(drawn[name] for name in names)}</tr>{more}'
+    tone = _TONES[row.state] if row.outcome == row.state else _TONES[RowState.ERROR]
+    return f'<tr class="tc-{tone}">{"".join(drawn[name] for name in names)}</tr>{more}'
 
 
 def _cell(tag: str, text: str, is_number: bool) -> str:

@@ -32,8 +32,8 @@ class RunRow(Struct, kw_only=True):
     """One run of a batch as a table shows it. What is not known is None.
 
     ``number`` is the repetition, from 1. ``tokens`` are those of prompts and answers, ``cost`` is in US dollars.
-    ``note`` says what the run waits for, or why it failed. ``was_there``: an earlier batch has made the run. ``entry``
-    is the finished run in the index.
+    ``calls`` counts all calls, ``errors`` and ``denied`` those that ended so. ``note`` says what the run waits for, or
+    why it failed. ``was_there``: an earlier batch has made the run. ``entry`` is the finished run in the index.
     """
 
     key: str
@@ -47,9 +47,17 @@ class RunRow(Struct, kw_only=True):
     cost: float | None = None
     calls: int = 0
     errors: int = 0
+    denied: int = 0
     note: str = ""
     was_there: bool = False
     entry: RunEntry | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The run's end in the words of `toolcall_nb.core.run_outcome`; its state in the batch until then."""
+        if self.state is RowState.DONE and self.entry is not None and self.entry.state is not None:
+            return self.entry.state
+        return self.state.value
 
 
 class BatchProgress:
@@ -110,7 +118,7 @@ class BatchProgress:
         """Notes that a run begins, perhaps again."""
         with self._lock:
             row = self.rows[place]
-            row.state, row.note, row.calls, row.errors = RowState.RUNNING, "", 0, 0
+            row.state, row.note, row.calls, row.errors, row.denied = RowState.RUNNING, "", 0, 0, 0
             self._begins[place] = self._clock()
             self._calls[place] = set()
             self._changed.add(place)
@@ -138,6 +146,8 @@ class BatchProgress:
                     row.calls = len(self._calls[place])
                 case ev.ToolOutputError() | ev.ToolInputError():
                     row.errors += 1
+                case ev.ToolOutputDenied():
+                    row.denied += 1
                 case ev.Status():
                     row.note = event.text
                 case _:
@@ -155,7 +165,8 @@ class BatchProgress:
                 row.seconds = self._clock() - began
             row.state, row.note, row.entry, row.was_there = state, note, entry, was_there
             if entry is not None:
-                row.calls, row.errors, row.cost = entry.calls, entry.errors, entry.cost
+                row.calls, row.errors, row.denied = entry.calls, entry.errors, entry.denied
+                row.cost, row.note = entry.cost, note or entry.error or ""
                 row.seconds = row.seconds if entry.seconds is None else entry.seconds
                 if entry.tokens_in is not None or entry.tokens_out is not None:
                     row.tokens = (entry.tokens_in or 0) + (entry.tokens_out or 0)

@@ -12,9 +12,9 @@ import msgspec
 from msgspec import Struct
 
 from toolcall_nb.chat import Chat
-from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.recording import Recording, read_recording
+from toolcall_nb.core.run_outcome import RunState, run_outcome
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import fresh_model
@@ -101,18 +101,13 @@ def stream_job(chat: Chat, job: RunJob, live: Callable[[Event], None] | None = N
 
 def job_result(chat: Chat) -> RunResult:
     """Returns the result of a chat whose turn has ended."""
-    last = error = None
-    for _, event in chat.recording.events:
-        if isinstance(event, ev.Error):
-            error = event.error_text
-        elif isinstance(event, ev.Finish | ev.Abort):
-            last = event
-    if isinstance(last, ev.Finish) and last.finish_reason != "error":
-        return RunResult(recording=chat.recording)
-    if isinstance(last, ev.Finish) or error:
-        text, wait = error or "The model gave no answer.", _waiting_time(chat)
+    outcome = run_outcome(chat.transcript.messages)
+    if outcome.state is RunState.ERROR:
+        text, wait = outcome.error or "The model gave no answer.", _waiting_time(chat)
         return RunResult(recording=chat.recording, error=text, retry_after=wait)
-    return RunResult(recording=chat.recording, error="The run was stopped.", is_stopped=True)
+    if outcome.state in (RunState.STOPPED, RunState.UNANSWERED):
+        return RunResult(recording=chat.recording, error="The run was stopped.", is_stopped=True)
+    return RunResult(recording=chat.recording)
 
 
 def failed_result(error: BaseException) -> RunResult:

@@ -20,7 +20,7 @@ from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import Model, model_name
-from toolcall_nb.models.base import changed_members, model_member
+from toolcall_nb.models.base import changed_members, model_member, own_name
 from toolcall_nb.tools import Outcome, Registry, Tool, ToolSource, as_tools
 
 __all__ = ["ChatState"]
@@ -110,6 +110,11 @@ class ChatState:
     def model_name(self) -> str:
         """The name that was set, or the model object's own."""
         return self._model if isinstance(self._model, str) else model_name(self.model)
+
+    @property
+    def shown_model_name(self) -> str:
+        """The name of the model in the line below a run: a class is no name of a model."""
+        return self._model if isinstance(self._model, str) else own_name(self.model) or "model"
 
     @property
     def tools(self) -> Registry:

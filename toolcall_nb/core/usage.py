@@ -29,6 +29,7 @@ __all__ = [
     "UsageSummary",
     "add_costs",
     "add_token_counts",
+    "answering_model",
     "estimate_result_tokens",
     "read_requests",
     "read_token_counts",
@@ -93,6 +94,12 @@ class UsageSummary(Struct, frozen=True):
 def read_usage(messages: Iterable[Message]) -> UsageSummary:
     """Reads tokens and costs from the metadata of messages."""
     return UsageSummary(tuple(request for message in messages for request in read_requests(message.metadata)))
+
+
+def answering_model(messages: Sequence[Message]) -> str:
+    """Returns the model that answered last, as its provider calls it; empty if no message names one."""
+    models = (message.metadata.get("model") for message in reversed(messages))
+    return next((model for model in models if isinstance(model, str) and model), "")
 
 
 def read_requests(metadata: Object) -> list[RequestUsage]:

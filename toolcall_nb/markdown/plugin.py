@@ -23,6 +23,7 @@ from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
 from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
@@ -107,5 +108,6 @@ def _render_tool(
     callout: ToolCallout = token.meta["callout"]
     shown = " open" if callout.open else ""
     state = f" ({callout.state})" if callout.state else ""
-    summary = f"<summary>{escape(callout.title or callout.name)}{escape(state)}</summary>"
-    return f'<details class="tool-callout"{shown}>{summary}<pre>{escape(token.content)}</pre></details>\n'
+    name, body = (escape(escape_invisible(text)) for text in (callout.title or callout.name, token.content))
+    summary = f"<summary>{name}{escape(state)}</summary>"
+    return f'<details class="tool-callout"{shown}>{summary}<pre>{body}</pre></details>\n'

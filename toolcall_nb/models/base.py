@@ -20,6 +20,7 @@ __all__ = [
     "fresh_model",
     "model_member",
     "model_name",
+    "own_name",
 ]
 
 
@@ -107,11 +108,14 @@ class ModelWrapper:
 
 
 def model_name(model: Model | Callable[..., Any]) -> str:
-    """Returns the model's ``name``, a function's name, or the name of its class."""
-    for name in (getattr(model, "name", None), getattr(model, "__name__", None)):
-        if isinstance(name, str) and name:
-            return name
-    return type(model).__name__
+    """Returns the model's ``name``, a function's name, or the name of its class, for errors and the names of runs."""
+    return own_name(model) or type(model).__name__
+
+
+def own_name(model: Model | Callable[..., Any]) -> str:
+    """Returns the model's ``name``, or a function's name; empty for an object without either."""
+    names = (getattr(model, "name", None), getattr(model, "__name__", None))
+    return next((name for name in names if isinstance(name, str) and name), "")
 
 
 def close_quietly(stream: Any) -> None:

@@ -39,7 +39,7 @@ def _has_card(run: Run, call: ToolCall) -> bool:
 
 def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
     """Shows a run that has only this call and the answer."""
-    display = make_display(Place.CALLBACK, info=chat.model_name, on_stop=chat.stop, timings={})
+    display = make_display(Place.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
     approval = call.approval.id if call.approval is not None else call.id
     display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
     display.show(ev.ToolApprovalRequest(approval, call.id))
@@ -48,4 +48,4 @@ def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
         display.show(ev.ToolApprovalResponse(approval, decision.approved, decision.reason))
         return decision
     finally:
-        display.close(chat.model_name)
+        display.close(chat.shown_model_name)

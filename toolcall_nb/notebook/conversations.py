@@ -143,11 +143,11 @@ class NotebookThreads:
         return chat
 
     def _run_turn(self, name: str, chat: Chat, source: Source, *, background: bool = False) -> None:
-        run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.model_name, run.display.transcript))
+        run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.shown_model_name, run.display.transcript))
         self._runs[name] = run
         self._put(name, chat)
         place = place_of(self._shell)
-        self._play(run, place, info=chat.model_name, timings=chat.timings, background=background)
+        self._play(run, place, info=chat.shown_model_name, timings=chat.timings, background=background)
         if not run.is_running:
             _remember_failure(chat, run.display.transcript)
 
@@ -397,7 +397,7 @@ class NotebookThreads:
             "approve": "" if self._settings.approve == "auto" else self._settings.approve,
             "thread": f"{self.current}{state}: {_counts(transcript)}",
             "chat": "" if self._variable == _VARIABLE else self._describe_variable(),
-            "tokens": tokens(chat.usage) if chat is not None else "",
+            "usage": tokens(chat.usage) if chat is not None else "",
         }
         return "\n".join(f"{name:8}{value}" for name, value in lines.items() if value)
 

@@ -9,6 +9,7 @@ from toolcall_nb.approvals import ApprovalMode
 from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import close_quietly
 from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
@@ -52,7 +53,11 @@ def live(thing: Any, prompt: str | None = None, *, approval_mode: ApprovalMode |
 
 def _live_events(events: Generator[Event, None, None], name: str) -> TranscriptWidget:
     stoppable = Stoppable(events)
-    run = Run(lambda _: iter(stoppable), stop=stoppable.stop, info=lambda run: info_line(name, run.display.transcript))
+
+    def info(run: Run) -> str:
+        return info_line(answering_model(run.display.transcript.messages) or name, run.display.transcript)
+
+    run = Run(lambda _: iter(stoppable), stop=stoppable.stop, info=info)
     return _begin(run, info=name, timings={}, finished=lambda: close_quietly(events))
 
 
@@ -73,11 +78,13 @@ def _live_turn(chat: Chat, prompt: str, approval_mode: ApprovalMode) -> Transcri
     chat.ask_approval = ask
     chat.approval_mode = approval_mode
     try:
-        run: Run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.model_name, run.display.transcript))
+        run: Run = Run(
+            source, stop=chat.stop, info=lambda run: info_line(chat.shown_model_name, run.display.transcript)
+        )
     except BaseException:
         finished()
         raise
-    return _begin(run, info=chat.model_name, timings=chat.timings, finished=finished)
+    return _begin(run, info=chat.shown_model_name, timings=chat.timings, finished=finished)
 
 
 def _begin(run: Run, *, info: str, timings: Mapping[str, float], finished: Callable[[], None]) -> TranscriptWidget:

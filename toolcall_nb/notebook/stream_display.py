@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.usage import answering_model
 from toolcall_nb.models.base import close_quietly
 from toolcall_nb.notebook.cell_outputs import MarimoOutput, marimo_cell, shown_in_marimo
 from toolcall_nb.notebook.environment import Place, place_of
@@ -201,8 +202,7 @@ def _warn_if_unfinished(task: asyncio.Task[None]) -> None:
 
 def _info(name: str, transcript: Transcript) -> str:
     """Returns the line below the stream, with the model that answered, or else the stream's name."""
-    models = (message.metadata.get("model") for message in reversed(transcript.messages))
-    return info_line(next((model for model in models if isinstance(model, str) and model), name), transcript)
+    return info_line(answering_model(transcript.messages) or name, transcript)
 
 
 def _cell() -> Any:

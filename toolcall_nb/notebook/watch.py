@@ -7,6 +7,7 @@ import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
@@ -118,8 +119,7 @@ class WatchedRun:
 
     def _info(self) -> str:
         transcript = self.transcript
-        models = (message.metadata.get("model") for message in reversed(transcript.messages))
-        name = next((model for model in models if isinstance(model, str) and model), _NAME)
+        name = answering_model(transcript.messages) or _NAME
         more = f"{self.left_out:,} spans left out" if self.left_out else ""
         if not transcript:
             more = "no call of a model or tool"

@@ -1,8 +1,9 @@
 """Escaping: the one place where text is made harmless for HTML and terminals.
 
 Model text, tool names, arguments, results, errors and addresses are hostile. They get into HTML only through `escape`,
-except Markdown, which `toolcall_nb.render.markdown.flavor` renders with HTML off. For plain text and terminals, prose
-goes through `visible`; names, arguments and results go through `toolcall_nb.core.invisible_characters`, as in HTML.
+except Markdown, which goes through `visible_controls`, and which `toolcall_nb.render.markdown.flavor` renders with HTML
+off. For plain text and terminals, prose goes through `visible`; names, arguments and results go through
+`toolcall_nb.core.invisible_characters`, as in HTML.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ __all__ = [
     "line_ends",
     "link_target",
     "visible",
+    "visible_controls",
     "visible_html",
     "without_ansi",
 ]
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+_CONTROL_BUT_LINE_ENDS = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _PLAIN = re.compile(r"[A-Za-z0-9_ ,.:;()/-]*")
 """Text that is the same as HTML."""
@@ -44,6 +47,14 @@ def visible(text: str) -> str:
     """
     text = well_formed(text)
     return _CONTROL.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
+
+
+def visible_controls(markdown: str) -> str:
+    """Returns Markdown with each control character but tab, line ends and NUL, which its parser reads, as its picture.
+
+    Each character stays one, so text may be passed in pieces, cut anywhere but within a surrogate pair.
+    """
+    return _CONTROL_BUT_LINE_ENDS.sub(_picture, well_formed(markdown))
 
 
 def visible_html(html: str) -> str:

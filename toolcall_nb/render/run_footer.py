@@ -5,10 +5,12 @@ Nothing here comes from a clock, so the same run always gives the same frame.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.call_states import State
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.saved_html import saved_html
@@ -24,6 +26,7 @@ RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"
 USAGE_FOLD = "fold usage"
 """The fold's key, in the form of `toolcall_nb.render.html_output.message_nodes.fold_key`."""
 
+_BAD_ENDS = {State.OUTPUT_ERROR: "failed", State.OUTPUT_DENIED: "denied", State.INTERRUPTED: "interrupted"}
 _MAX_ROWS = 100
 _MAX_NAME = 60
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
@@ -38,10 +41,19 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def info_line(model: str, transcript: Transcript) -> str:
-    """Formats the line below a run: the model, the number of calls, tokens and cost."""
-    calls, total = len(transcript.calls), read_usage(transcript.messages)
-    parts = [model, format_count(calls, "tool calls") if calls else "", tokens(total.usage), money(total.cost)]
+    """Formats the line below a run: the model, the number of calls and how many did not succeed, tokens and cost."""
+    total = read_usage(transcript.messages)
+    parts = [model, _calls(transcript), tokens(total.usage), money(total.cost)]
     return " · ".join(part for part in parts if part)
+
+
+def _calls(transcript: Transcript) -> str:
+    """Formats the number of calls as ``4 tool calls (1 failed, 2 denied)``; empty if there is none."""
+    states = Counter(call.state for message in transcript.messages for call in message.calls)
+    if not states:
+        return ""
+    ends = ", ".join(f"{states[state]:,} {word}" for state, word in _BAD_ENDS.items() if states[state])
+    return format_count(states.total(), "tool calls") + (f" ({ends})" if ends else "")
 
 
 def footer_html(line: str, transcript: Transcript, is_open: bool = False) -> str:
@@ -69,10 +81,15 @@ def run_html(html: str, line: str, transcript: Transcript, is_open: bool = False
 
 
 def tokens(usage: Mapping[str, Any]) -> str:
-    """Formats token counts as ``1,204 in · 318 out``; empty if nothing was counted. Knows several providers' names."""
+    """Formats token counts as ``1,204 tokens in · 318 out``; empty if nothing was counted.
+
+    Knows several providers' names.
+    """
     known = read_token_counts(usage)
     directions = {"in": known.get("inputTokens"), "out": known.get("outputTokens")}
-    return " · ".join(f"{count:,.0f} {direction}" for direction, count in directions.items() if count)
+    counted = [(f"{count:,.0f}", direction) for direction, count in directions.items() if count]
+    units = ["tokens ", ""]  # the second number is of the same kind
+    return " · ".join(f"{count} {unit}{direction}" for (count, direction), unit in zip(counted, units, strict=False))
 
 
 def money(cost: Mapping[str, Decimal] | None) -> str:

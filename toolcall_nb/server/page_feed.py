@@ -12,6 +12,7 @@ import msgspec
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import answering_model
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.runs.document import LiveDocument
@@ -50,9 +51,8 @@ class PageFeed:
         return self._document.ask(call, form)
 
     def finish(self, transcript: Transcript) -> None:
-        """Ends the turn: the line below it names the model that answered, and the whole thread's usage."""
-        model = transcript.messages[-1].metadata.get("model") if transcript.messages else None
-        line = info_line((isinstance(model, str) and model) or self._info, transcript)
+        """Ends the turn, whose messages ``transcript`` has: the line below it names its model, calls and usage."""
+        line = info_line(answering_model(transcript.messages) or self._info, transcript)
         self._document.finish(line, footer_html(line, transcript))
 
     def since(self, number: int | None) -> list[EncodedStep]:

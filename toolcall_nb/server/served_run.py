@@ -46,7 +46,7 @@ class ServedRun(ServedTurn):
         save: Callable[[Transcript], None],
         journal: Journal | None = None,
     ) -> None:
-        super().__init__(chat.thread, chat.tools, chat.model_name, ahead=limits.ahead_bytes, clock=clock)
+        super().__init__(chat.thread, chat.tools, chat.shown_model_name, ahead=limits.ahead_bytes, clock=clock)
         self.chat = chat
         self._began = self._last_read = self._last_check = clock()
         self._asked: float | None = None  # when the open questions were asked

@@ -126,7 +126,7 @@ class ServedTurn:
                 self.log.wake_readers()
             else:
                 if self._feed is not None:
-                    self._feed.finish(self.transcript)
+                    self._feed.finish(self._messages_of_turn())
                 self.ended = self._clock()
                 self.log.close()
         with self._has_changed:
@@ -166,8 +166,14 @@ class ServedTurn:
                 for call, form in self.forms.items():
                     self._feed.ask(call, form)
                 if self.ended is not None:
-                    self._feed.finish(self.transcript)
+                    self._feed.finish(self._messages_of_turn())
             return self._feed
+
+    def _messages_of_turn(self) -> Transcript:
+        """Returns the messages that the turn added or changed."""
+        before, messages = self.before.messages, self.transcript.messages
+        pairs = enumerate(zip(before, messages, strict=False))
+        return Transcript(messages[next((number for number, (old, new) in pairs if old != new), len(before)) :])
 
     @property
     def is_waiting(self) -> bool:

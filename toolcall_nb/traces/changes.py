@@ -11,6 +11,7 @@ from toolcall_nb.core.comparison import ASPECTS, Aspect, FieldChange, is_other_t
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.render.value_lines import Bounds, draw_value, format_count
+from toolcall_nb.traces.metadata_names import name_aspect, value_aspect, without_ids
 from toolcall_nb.traces.run_items import RunItem, compared_fields
 from toolcall_nb.traces.text_lines import MAX_COMPARED, compare_lines, compare_paragraphs
 
@@ -107,8 +108,11 @@ def _tool_metadata(call: ToolCall) -> dict[str, Any]:
 
 
 def _result(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
-    """Yields the change of the result, by line."""
+    """Yields the change of the result, by line. Ids that a provider put into the result of its own tool are ids."""
     if _is_same(a.output, b.output):
+        return
+    if a.provider_executed and b.provider_executed and _is_same(without_ids(a.output), without_ids(b.output)):
+        yield FieldChange("ids", "result", note="only ids of the provider differ in the result")
         return
     if not _has_lines(a.output) and not _has_lines(b.output):
         yield FieldChange("result", "", a.output, b.output)
@@ -143,12 +147,16 @@ def _by_line(aspect: Aspect, path: str, a: str | None, b: str | None) -> FieldCh
 
 
 def _values(aspect: Aspect, path: str, a: Json, b: Json) -> Iterator[FieldChange]:
-    """Yields the differences of two JSON values by path. Lists are compared item by item, without their equal ends."""
+    """Yields the differences of two JSON values by path. Lists are compared item by item, without their equal ends.
+
+    Ids and times have their own aspects within values of the aspect "other", which are metadata and the like.
+    """
     if a is b:
         return
     if isinstance(a, dict) and isinstance(b, dict):
         for key in dict.fromkeys([*a, *b]):
-            yield from _values(aspect, _joined(path, key), a.get(key, MISSING), b.get(key, MISSING))
+            inner = name_aspect(key) or aspect if aspect == "other" else aspect
+            yield from _values(inner, _joined(path, key), a.get(key, MISSING), b.get(key, MISSING))
     elif isinstance(a, list) and isinstance(b, list):
         head = _equal_items(a, b, min(len(a), len(b)))
         tail = _equal_items(a[::-1], b[::-1], min(len(a), len(b)) - head)
@@ -158,6 +166,8 @@ def _values(aspect: Aspect, path: str, a: Json, b: Json) -> Iterator[FieldChange
             other = b[number] if number < rest_b else MISSING
             yield from _values(aspect, f"{path}[{number}]", one, other)
     elif not _is_same(a, b):
+        if aspect == "other":
+            aspect = value_aspect(path, a, b) or aspect
         texts = [None if value is MISSING else value for value in (a, b)]
         is_text = all(text is None or isinstance(text, str) for text in texts)
         if is_text and any(map(_has_lines, texts)):

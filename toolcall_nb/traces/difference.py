@@ -211,7 +211,10 @@ def _side(item: RunItem | None) -> RowSide | None:
 def _totals(a: Transcript, b: Transcript, *, has_timings: bool) -> Iterator[Total]:
     calls_a, calls_b = _calls(a), _calls(b)
     yield Total("calls", len(calls_a), len(calls_b))
-    yield Total("errors", _errors(calls_a), _errors(calls_b))
+    yield Total("errors", _count(calls_a, State.OUTPUT_ERROR), _count(calls_b, State.OUTPUT_ERROR))
+    denied = _count(calls_a, State.OUTPUT_DENIED), _count(calls_b, State.OUTPUT_DENIED)
+    if any(denied):
+        yield Total("denied", *denied)
     if not has_timings:
         return
     yield Total("time in calls", _seconds(calls_a), _seconds(calls_b), "s")
@@ -228,8 +231,8 @@ def _calls(transcript: Transcript) -> list[ToolCall]:
     return [call for message in transcript.messages for call in message.calls]
 
 
-def _errors(calls: Sequence[ToolCall]) -> int:
-    return sum(call.state is State.OUTPUT_ERROR for call in calls)
+def _count(calls: Sequence[ToolCall], state: State) -> int:
+    return sum(call.state is state for call in calls)
 
 
 def _seconds(calls: Sequence[ToolCall]) -> float | None:

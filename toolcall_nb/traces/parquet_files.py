@@ -38,8 +38,9 @@ _BATCH_SIZE = 2**23
 _READ_AT_ONCE = 16
 
 _RUNS = {
-    **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "began": "time"},
-    **{"seconds": "double", "messages": "int64", "calls": "int64", "errors": "int64", "tokens_in": "int64"},
+    **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "label": "string"},
+    **{"repetition": "int64", "state": "string", "error": "string", "began": "time", "seconds": "double"},
+    **dict.fromkeys(("messages", "calls", "errors", "denied", "interrupted", "tokens_in"), "int64"),
     **{"tokens_out": "int64", "cost": "double", "model": "string", "diagnostics": "int64"},
     **{"record": "string", "events": "string"},
 }
@@ -125,6 +126,7 @@ def _record(run: RecordedRun) -> str:
         {
             **{"id": run.id, "title": run.title, "began": run.began, "seconds": run.seconds, "path": run.path},
             **{"extra": run.extra, "metadata": run.transcript.metadata, "diagnostics": notes},
+            "is_unfinished": run.is_unfinished,
         }
     )
 
@@ -140,6 +142,7 @@ def _run(record: Mapping[str, Any], events: str) -> RecordedRun:
     return RecordedRun(
         transcript=Transcript(read.messages, record["metadata"], notes),
         **{name: record[name] for name in ("id", "title", "began", "seconds", "path", "extra")},
+        is_unfinished=record.get("is_unfinished") is True,
     )
 
 

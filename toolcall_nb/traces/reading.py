@@ -29,8 +29,12 @@ __all__ = ["RunStream", "read", "recognise_run"]
 _NATIVE = "native"
 
 
+_STREAM = "stream"
+"""The name of a stream whose model is not known: the name of a Python class would say nothing of the run."""
+
+
 class RunStream(Struct, frozen=True):
-    """A stream whose events are still to come; ``name`` is its address or its type's name.
+    """A stream whose events are still to come; ``name`` is its address, or "stream".
 
     `events` plays it, and `events_async` plays one that ``must_be_awaited``. It can be played once.
     """
@@ -78,10 +82,10 @@ def recognise_run(thing: Any, dialect: str | None = None, verb: str = "read") ->
     if (own := _own_transcript(thing, dialect, verb)) is not None:
         return own
     if is_response(thing):
-        return RunStream(thing, type(thing).__qualname__, dialect, must_be_awaited(thing))
+        return RunStream(thing, _STREAM, dialect, must_be_awaited(thing))
     source = recognise_source(thing)
     whole = _whole(source, dialect, verb)
-    return RunStream(source, type(thing).__qualname__, dialect, _is_awaited(source)) if whole is None else whole
+    return RunStream(source, _STREAM, dialect, _is_awaited(source)) if whole is None else whole
 
 
 async def _closed_after(stream: RunStream) -> AsyncGenerator[Event, None]:

@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.call_table import message_calls
+from toolcall_nb.core.run_outcome import run_outcome
 from toolcall_nb.core.transcript import Message
-from toolcall_nb.core.usage import read_usage
+from toolcall_nb.core.usage import answering_model, read_usage
 from toolcall_nb.traces.formats.base import RecordedRun
 
 __all__ = ["RunEntry", "UnreadFile", "entry_of", "is_entry_of"]
@@ -30,7 +31,10 @@ class UnreadFile(NamedTuple):
 class RunEntry(Struct, frozen=True):
     """One run in the index. ``source`` is the file that it is read from, ``number`` its place there, from 0.
 
-    The other fields are the columns of `toolcall_nb.traces.collection.Runs.df`; None is unknown.
+    The other fields are the columns of `toolcall_nb.traces.collection.Runs.df`; None is unknown. ``state`` is how the
+    run ended (`toolcall_nb.core.run_outcome`) and ``error`` why. ``calls`` counts all calls, ``errors``, ``denied`` and
+    ``interrupted`` those that ended so. ``label`` is the name that `run_many` was given for the model, ``model`` the
+    one that answered, ``repetition`` counts from 1.
     """
 
     source: str
@@ -39,11 +43,17 @@ class RunEntry(Struct, frozen=True):
     id: str
     title: str | None
     prompt: str | None
+    label: str | None
+    repetition: int | None
+    state: str | None
+    error: str | None
     began: float | None
     seconds: float | None
     messages: int
     calls: int
     errors: int
+    denied: int
+    interrupted: int
     tokens_in: int | None
     tokens_out: int | None
     cost: float | None
@@ -56,6 +66,8 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     messages = run.transcript.messages
     states = [call.state for _, call in message_calls(messages)]
     summary = read_usage(messages)
+    outcome = run_outcome(messages, is_unfinished=run.is_unfinished)
+    about = _batch_fields(run)
     usage, cost = summary.usage, (summary.cost or {}).get("USD")
     return RunEntry(
         source=source,
@@ -64,16 +76,41 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         id=run.id[:_LONGEST_ID],
         title=run.title[:_LONGEST_TITLE] or None,
         prompt=_first_prompt(messages),
+        label=about.label,
+        repetition=about.repetition,
+        state=None if outcome.state is None else outcome.state.value,
+        error=_one_line(outcome.error or "") or None,
         began=run.began,
         seconds=run.seconds,
         messages=len(messages),
         calls=len(states),
         errors=states.count(State.OUTPUT_ERROR),
+        denied=states.count(State.OUTPUT_DENIED),
+        interrupted=states.count(State.INTERRUPTED),
         tokens_in=_whole(usage.get("inputTokens")),
         tokens_out=_whole(usage.get("outputTokens")),
         cost=float(cost) if isinstance(cost, Decimal) else None,
-        model=_last_model(messages),
+        model=answering_model(messages)[:_LONGEST_ID] or None,
         diagnostics=len(run.transcript.diagnostics),
+    )
+
+
+class _BatchFields(NamedTuple):
+    """The place of a run in its batch: the name that `run_many` was given for its model, and the repetition, from 1."""
+
+    label: str | None = None
+    repetition: int | None = None
+
+
+def _batch_fields(run: RecordedRun) -> _BatchFields:
+    """Returns what the header of the run's recording says about its batch."""
+    header = run.extra.get("run")
+    if not isinstance(header, dict):
+        return _BatchFields()
+    label, number = header.get("model"), header.get("number")
+    return _BatchFields(
+        label[:_LONGEST_ID] if isinstance(label, str) and label else None,
+        number if type(number) is int and 0 < number < 2**31 else None,
     )
 
 
@@ -84,12 +121,11 @@ def is_entry_of(entry: RunEntry, run: RecordedRun) -> bool:
 
 def _first_prompt(messages: Sequence[Message]) -> str | None:
     text = next((message.text for message in messages if message.role == "user" and message.text), "")
-    return " ".join(text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE] or None
+    return _one_line(text) or None
 
 
-def _last_model(messages: Sequence[Message]) -> str | None:
-    models = (message.metadata.get("model") for message in reversed(messages))
-    return next((model[:_LONGEST_ID] for model in models if isinstance(model, str) and model), None)
+def _one_line(text: str) -> str:
+    return " ".join(text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
 
 
 def _whole(count: float | None) -> int | None:

@@ -22,16 +22,10 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import USAGE_FIELDS, read_requests
+from toolcall_nb.traces.metadata_names import VOLATILE
 
 __all__ = ["RunItem", "compared_fields", "run_items"]
 
-_VOLATILE = re.compile(
-    r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"  # a UUID
-    r"|\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?"  # a time of a day
-    r"|\b(?:call|toolu|chatcmpl|msg|resp|run|req)_[A-Za-z0-9]{12,}\b"  # an id of a provider
-    r"|\b[0-9a-f]{32,64}\b",  # a hash
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"\w+")
 _WORDS = 64
 """The most words of an item that are compared."""
@@ -81,7 +75,7 @@ def _part_item(part: Part, role: Role) -> RunItem:
     match part:
         case ToolCall():
             arguments = part.input_text if part.input is MISSING else part.input
-            return _item("call", part.name, role, part, _VOLATILE.sub("*", _canonical(arguments)))
+            return _item("call", part.name, role, part, VOLATILE.sub("*", _canonical(arguments)))
         case TextPart():
             return _item("text", role, role, part, " ".join(part.text.split()))
         case ReasoningPart():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -10,6 +11,7 @@ from msgspec.structs import fields
 
 from toolcall_nb.core.data_frames import data_frame, import_pandas
 from toolcall_nb.core.events import Json
+from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
@@ -24,6 +26,7 @@ __all__ = ["RUN_COLUMNS", "runs_bundle", "runs_frame"]
 RUN_COLUMNS = tuple(each.name for each in fields(RunEntry) if each.name not in ("source", "number"))
 """The columns of a run."""
 
+_COUNTS = ("calls", "errors", "denied", "interrupted")
 _SHOWN = 50
 _UNREAD = 3
 _TITLE = 60
@@ -52,12 +55,12 @@ def runs_bundle(
     bundle = table_bundle(
         records,
         empty="No runs.",
-        numbers=("run", "began", "messages", "calls", "errors", "seconds", "tokens"),
+        numbers=("run", "repetition", "began", "messages", *_COUNTS, "seconds", "tokens"),
         hidden=len(entries) - len(records),
         include=include,
         exclude=exclude,
     )
-    lines = [below, f"{tally}", *map(saved_text, _unread_lines(unread))]
+    lines = [below, _describe_states(entries), f"{tally}", *map(saved_text, _unread_lines(unread))]
     return with_line(bundle, " · ".join(filter(None, lines)))
 
 
@@ -66,16 +69,25 @@ def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
     rows = [
         {
             **{"run": f"{number}", "title": one_line((entry.title or entry.prompt or entry.id)[:_TITLE])},
+            **{"label": entry.label or "", "repetition": f"{entry.repetition or ''}", "state": entry.state or ""},
             "began": "" if (began := _time(entry.began)) is None else f"{began:%Y-%m-%d %H:%M}",
-            **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}", "errors": f"{entry.errors or ''}"},
+            **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}"},
+            **{name: f"{getattr(entry, name) or ''}" for name in _COUNTS[1:]},
             "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
             "tokens": "" if entry.tokens_in is None else f"{entry.tokens_in + (entry.tokens_out or 0):,}",
-            **{"model": entry.model or "", "path": entry.path[len(folder) :]},
+            **{"model": entry.model or "", "error": entry.error or "", "path": entry.path[len(folder) :]},
         }
         for number, entry in enumerate(entries)
     ]
     known = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
     return [{name: row[name] for name in known} for row in rows]
+
+
+def _describe_states(entries: Sequence[RunEntry]) -> str:
+    """Returns how many runs ended in each way, where not all are done, as ``7 of 9 runs done · 2 error``."""
+    counts = Counter(entry.state for entry in entries)
+    others = [f"{counts[state]:,} {state}" for state in RunState if state != RunState.DONE and counts[state]]
+    return " · ".join([f"{counts[RunState.DONE]:,} of {len(entries):,} runs done", *others]) if others else ""
 
 
 def _time(seconds: float | None) -> datetime | None:

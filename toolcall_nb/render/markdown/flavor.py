@@ -28,13 +28,14 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from toolcall_nb.core.text import well_formed
+from toolcall_nb.render.escaping import visible_controls
 from toolcall_nb.render.markdown.formulas import formula_plugin
 from toolcall_nb.render.markdown.highlight import highlight
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.rules_core import StateCore
+    from markdown_it.rules_inline import StateInline
 
 __all__ = [
     "MOST_MARKS",
@@ -63,6 +64,7 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|gif|webp);", re.IGNORECASE)
 _OUTSIDE = re.compile(r"https?:|//", re.IGNORECASE)  # a browser supplies the slashes of `https:host`
 # The brackets stand at the end and the beginning of a line: only a parse adds such a line to a growing paragraph.
 _JSON = re.compile(r"(?:([A-Za-z][A-Za-z ]{0,40}:)[ \t]*+)?([{\[]\n.*\n[ \t]*+[}\]])", re.DOTALL)
+_PICTURES = {0x0C: "\u240c", 0x0D: "\u240d"}
 _LANGUAGE = re.compile(r"[\w+#.-]{1,40}")
 
 
@@ -71,14 +73,14 @@ def render_markdown(text: str) -> str:
     # The parser limits its own nesting, but the caller's stack may be long already.
     try:
         # `references` is there from the start, as in IncrementalMarkdown, so that both take the same steps.
-        return str(parser().render(well_formed(text), {"references": {}}))
+        return str(parser().render(visible_controls(text), {"references": {}}))
     except Exception:
         return plain_block(text)
 
 
 def plain_block(text: str) -> str:
     """Returns ``text`` as it is, in one block."""
-    return f'<pre class="tc-code"><code>{escapeHtml(well_formed(text))}</code></pre>\n'
+    return f'<pre class="tc-code"><code>{escapeHtml(visible_controls(text))}</code></pre>\n'
 
 
 @cache
@@ -94,11 +96,21 @@ def parser() -> MarkdownIt:
     md.core.ruler.at("inline", _inline)
     md.core.ruler.before("text_join", "tc_texts", _note_texts)
     md.core.ruler.push("tc_links", _links)
+    md.inline.ruler2.push("tc_controls", _show_controls)
     md.add_render_rule("list_item_open", _list_item)
     md.add_render_rule("tc_json", _labelled_json)
     md.add_render_rule("fence", _fence)
     md.add_render_rule("code_block", _code_block)
     return md
+
+
+def _show_controls(state: StateInline) -> None:
+    """Shows form feed and carriage return, which the library takes from entities such as ``&#12;``, as pictures."""
+    for token in state.tokens:
+        if token.type == "text_special":
+            token.content = token.content.translate(_PICTURES)
+        elif "title" in token.attrs:
+            token.attrs["title"] = str(token.attrs["title"]).translate(_PICTURES)
 
 
 class _Parser(MarkdownIt):

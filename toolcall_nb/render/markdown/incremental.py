@@ -34,7 +34,7 @@ from collections.abc import Sequence
 
 from markdown_it.token import Token
 
-from toolcall_nb.core.text import well_formed
+from toolcall_nb.render.escaping import visible_controls
 from toolcall_nb.render.markdown.blocks import split_blocks
 from toolcall_nb.render.markdown.compressed_texts import CompressedTexts
 from toolcall_nb.render.markdown.flavor import parser, plain_block
@@ -46,7 +46,7 @@ from toolcall_nb.render.markdown.open_paragraph import TEXT_LINE
 __all__ = ["IncrementalMarkdown", "markdown_blocks"]
 
 _LINE_END = re.compile("[\n\r\0]")  # or NUL, which the parser replaces
-_ODD = re.compile("[\r\0\ud800-\udfff]")
+_ODD = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class IncrementalMarkdown(GrowingBlocks):
@@ -100,10 +100,10 @@ class IncrementalMarkdown(GrowingBlocks):
         self._blocks.pack_all()
 
     def _normalise(self, text: str) -> str:
-        """Returns ``text`` as the parser's first rule leaves it, with what a cut has parted joined again."""
+        """Returns ``text`` as the parser gets it from `render_markdown`, with what a cut has parted joined again."""
         text = self._half + text
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-        text = well_formed(text[: len(text) - len(self._half)])
+        text = visible_controls(text[: len(text) - len(self._half)])
         if not text:
             return ""
         after_return, self._after_return = self._after_return, text.endswith("\r") and not self._half
@@ -153,7 +153,7 @@ class IncrementalMarkdown(GrowingBlocks):
 
 def markdown_blocks(text: str) -> list[str]:
     """Returns the ``blocks`` of `IncrementalMarkdown` after one ``feed`` of ``text``, without its state."""
-    shown = well_formed(text)
+    shown = visible_controls(text)
     try:
         line = shown.rstrip("\n")
         if not _LINE_END.search(line):

@@ -19,6 +19,7 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
     ``id`` identifies it within its file: the trace's or the session's own id, or its number. ``began`` is in seconds
     since 1970, ``seconds`` the whole run's time; each is None if unknown. ``extra`` keeps the fields of the file that
     have no place in a transcript. ``path`` is the file, and empty until the reader of files has set it.
+    ``is_unfinished``: the file ends within a reply.
 
     In the transcript, calls have their times (``ToolCall.record``, with ``started`` since ``began``), the parent of a
     call is ``tool_metadata["parent"]``, usage and cost are in the messages' metadata as `toolcall_nb.core.usage`
@@ -32,6 +33,7 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     extra: Object = field(default_factory=dict)
     path: str = ""
+    is_unfinished: bool = False
 
     def __repr__(self) -> str:
         return f"<RecordedRun {self.id:.80}: {self.transcript!r}>"

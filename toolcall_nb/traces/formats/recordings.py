@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
+from toolcall_nb.core.events import Abort, Finish, Start
 from toolcall_nb.core.recording import Recording, is_recording_header, read_recording
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
 
@@ -51,7 +52,20 @@ def _run(recording: Recording, number: int) -> RecordedRun:
         began=recording.began,
         seconds=recording.seconds,
         extra={"run": about} if about else {},
+        is_unfinished=_is_unfinished(recording),
     )
+
+
+def _is_unfinished(recording: Recording) -> bool:
+    """Whether the last reply of the recording has no end, since the program that wrote it was ended."""
+    is_open = False
+    for _, event in recording.events:
+        match event:
+            case Start():
+                is_open = True
+            case Finish() | Abort():
+                is_open = False
+    return is_open
 
 
 RECORDINGS = TraceFormat("recording", "a recording of a run, as `chat.recording.write` makes it", _recognises, _read)

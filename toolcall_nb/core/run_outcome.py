@@ -1,0 +1,94 @@
+"""Derives the end of a run from its messages: `run_outcome` returns a `RunOutcome`.
+
+    done         there is an answer, or calls that the caller is to run
+    error        the model, the agent or the connection failed
+    limit        a limit of steps, tokens, time or cost was reached before there was an answer
+    cut-off      the answer was cut off: at the length limit, or for another reason that is not known
+    filtered     a content filter ended the answer
+    stopped      a person or the program stopped it
+    interrupted  it ended in the middle of a call or of a reply
+    waiting      a call waits for approval
+    unanswered   the last message is that of the user
+
+Everything that counts runs or shows how they ended uses these words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from toolcall_nb.core.call_states import State
+from toolcall_nb.core.transcript import ErrorPart, Message, Part, ReasoningPart, TextPart, ToolCall
+
+__all__ = ["RunOutcome", "RunState", "run_outcome"]
+
+
+class RunState(StrEnum):
+    """The end of a run."""
+
+    DONE = "done"
+    ERROR = "error"
+    LIMIT = "limit"
+    CUT_OFF = "cut-off"
+    FILTERED = "filtered"
+    STOPPED = "stopped"
+    INTERRUPTED = "interrupted"
+    WAITING = "waiting"
+    UNANSWERED = "unanswered"
+
+
+class RunOutcome(NamedTuple):
+    """The end of a run, and the error that ended it; None if none did. ``state`` is None for a run without messages."""
+
+    state: RunState | None
+    error: str | None = None
+
+
+_BY_REASON = {
+    "error": RunState.ERROR,
+    "length": RunState.CUT_OFF,
+    "content-filter": RunState.FILTERED,
+}
+
+
+def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> RunOutcome:
+    """Returns how the run with these messages ended: how its last turn did, since an earlier error may be overcome.
+
+    ``is_unfinished`` says that the last reply has no end, which a recording tells and its messages do not.
+    """
+    last = next((message for message in reversed(messages) if message.role != "system"), None)
+    if last is None:
+        return RunOutcome(None)
+    if last.role == "user":
+        return RunOutcome(RunState.UNANSWERED)
+    if last.aborted is not None:
+        return RunOutcome(RunState.STOPPED, " ".join(last.aborted.split()) or None)
+    error = _last_error(last.parts)
+    if last.finish_reason in _BY_REASON:
+        return RunOutcome(_BY_REASON[last.finish_reason], error)
+    if error is not None:
+        return RunOutcome(RunState.LIMIT if last.finish_reason == "other" else RunState.ERROR, error)
+    states = {call.state for call in last.calls}
+    if State.APPROVAL_REQUESTED in states:
+        return RunOutcome(RunState.WAITING)
+    if is_unfinished or State.INPUT_STREAMING in states or _ends_interrupted(last.parts):
+        return RunOutcome(RunState.INTERRUPTED)
+    return RunOutcome(RunState.CUT_OFF if last.finish_reason == "other" else RunState.DONE)
+
+
+def _last_error(parts: Sequence[Part]) -> str | None:
+    """Returns the error after the last text and call; None if the run went on after it."""
+    for part in reversed(parts):
+        if isinstance(part, ErrorPart):
+            return part.text
+        if isinstance(part, TextPart | ReasoningPart | ToolCall):
+            return None
+    return None
+
+
+def _ends_interrupted(parts: Sequence[Part]) -> bool:
+    """Whether the last part is a call that was interrupted, so that no answer followed."""
+    last = parts[-1] if parts else None
+    return isinstance(last, ToolCall) and last.state is State.INTERRUPTED
