@@ -56,12 +56,15 @@ def add_chat(commands: Any) -> None:
 
 
 def _chat(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
     from toolcall_nb.approvals.terminal import TerminalApprover
     from toolcall_nb.chat import Chat
+    from toolcall_nb.cli.terminal_streams import unescaped_output
     from toolcall_nb.render.terminal import TerminalFace
 
     prompt = read_input("-")[0] if options.prompt == "-" else options.prompt
-    terminal, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
+    terminal, approver, showing = TerminalFace(Console(file=unescaped_output())), TerminalApprover(), threading.RLock()
 
     def ask(call: ToolCall) -> Decision:
         with terminal.paused():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.render.escaping import visible_line
 
 __all__ = ["at_least", "format_diagnostic", "is_markdown", "read_input", "warn"]
 
@@ -58,4 +59,4 @@ def warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
 def format_diagnostic(name: str, diagnostic: Diagnostic) -> str:
     """Returns a line with the place, the problem and what was done, without secrets."""
     text = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
-    return f"{name}:{diagnostic.line}:{diagnostic.column}: {text}"
+    return visible_line(f"{name}:{diagnostic.line}:{diagnostic.column}: {text}")

@@ -2,7 +2,8 @@
 
 Model text, tool names, arguments, results, errors and addresses are hostile. They get into HTML only through `escape`,
 except Markdown, which `toolcall_nb.render.markdown.flavor` renders with HTML off. For plain text and terminals, prose
-goes through `visible`; names, arguments and results go through `toolcall_nb.core.invisible_characters`, as in HTML.
+goes through `visible`, what stands in one line through `visible_line`, and arguments and results through
+`toolcall_nb.core.invisible_characters`, as in HTML.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "link_target",
     "visible",
     "visible_html",
+    "visible_line",
     "without_ansi",
 ]
 
@@ -44,6 +46,11 @@ def visible(text: str) -> str:
     """
     text = well_formed(text)
     return _CONTROL.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text)
+
+
+def visible_line(text: str) -> str:
+    """Returns a name, a path or a message in one line, with the characters that cannot be seen written out."""
+    return " ".join(escape_invisible(line_ends(join_surrogates(text))).split())
 
 
 def visible_html(html: str) -> str:

@@ -21,6 +21,7 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
+from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.traces.file_records import RECORD_READERS
 from toolcall_nb.traces.parquet_files import PARQUET
 from toolcall_nb.traces.places import describe_error, suffix_of
@@ -56,7 +57,8 @@ def read_transcript_file(path: Path | str, dialect: str | None = None) -> Transc
         raise UsageError(f"{path} holds several runs. read_many({f'{path}'!r}) reads them, and its [0] is the first.")
     if file.problems:
         more = f" and {len(file.problems) - 1} more" if len(file.problems) > 1 else ""
-        print(f"toolcall_nb: left out of {path}: {file.problems[0].message}{more}.", file=sys.stderr)
+        words = f"toolcall_nb: left out of {path}: {file.problems[0].message}{more}."
+        print(visible_line(words), file=sys.stderr)
     return runs[0].transcript
 
 
