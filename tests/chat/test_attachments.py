@@ -199,3 +199,16 @@ def test_a_cell_whose_attachment_is_missing_asks_nothing(shell: Any, capsys: pyt
     shell.run_cell("%%toolchat --speed 0 --attach nowhere.png\nWhat is this?")
     assert "UsageError: There is no file 'nowhere.png'" in capsys.readouterr().err
     assert "chat" not in shell.user_ns
+
+
+def test_a_pipe_a_device_and_too_much_data_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(fifo := tmp_path / "a.png")
+    (device := tmp_path / "b.png").symlink_to("/dev/zero")
+    for path, kind in ((fifo, "a pipe"), (device, "a device")):
+        with pytest.raises(UsageError, match=f"cannot be read: it is {kind}, not a regular file"):
+            attached_files(path)
+    size = MAX_FILE_BYTES + 3
+    for url in ("data:text/plain;base64," + "A" * (size * 4 // 3 + 4), "data:," + "a" * size, "DATA:,%61" + "a" * size):
+        for thing in (url, ev.File(url, "text/plain")):
+            with pytest.raises(UsageError, match="is too large to be sent"):
+                attached_files(thing)

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from toolcall_nb.core.events import Event, to_dict
+from toolcall_nb.core.files import open_regular, replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
@@ -78,15 +79,22 @@ def write_file(transcript: Transcript, path: Path, *, timings: bool = False) -> 
     """
     write = check_writable(path)
     try:
-        if path.exists() and (version := read_format_version(path.read_text("utf-8-sig", "replace"))) > FORMAT_VERSION:
+        if path.is_file() and (version := _format_version(path)) > FORMAT_VERSION:
             raise UsageError(
                 f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
             )
-        path.write_text(write(transcript, timings), "utf-8", "replace")
+        content = write(transcript, timings).encode("utf-8", "replace")
+        with replaced_file(path) as file:
+            file.write(content)
     except UsageError:
         raise
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be written: {describe_error(error)}") from None
+
+
+def _format_version(path: Path) -> int:
+    with open_regular(path) as file:
+        return read_format_version(file.read().decode("utf-8-sig", "replace"))
 
 
 def check_readable(path: str) -> str:
