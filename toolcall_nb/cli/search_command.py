@@ -61,5 +61,7 @@ def _pattern(options: argparse.Namespace) -> str | re.Pattern[str]:
 
 
 def _line(match: Match) -> str:
-    place = f"{match.path}:{match.run_id}:{match.turn}"
-    return visible_line(saved_text(f"{place}: {f'{match.name} ' if match.name else ''}{match.field}: {match.text}"))
+    """Returns ``FILE:LINE:`` as compilers do, or the run and the message where the file has no such lines."""
+    where = f"{match.line}" if match.line is not None else f" run {match.run_id}, message {match.turn + 1}"
+    call = f"{match.name} {match.call} " if match.call is not None else ""
+    return visible_line(saved_text(f"{match.path}:{where}: {call}{match.field}: {match.text}"))
