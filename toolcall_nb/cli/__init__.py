@@ -3,6 +3,7 @@
 file_commands.py      render, events, check and diff
 search_command.py     search
 chat_command.py       chat, and the tools that ``--tools`` names
+argument_parser.py    says what a misspelled word may have meant
 terminal_streams.py   escapes all that the commands print
 
 Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, ``search`` found nothing, or the
@@ -18,6 +19,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
+from toolcall_nb.cli.argument_parser import CommandParser
 from toolcall_nb.cli.chat_command import add_chat, named_tools
 from toolcall_nb.cli.file_commands import add_file_commands
 from toolcall_nb.cli.search_command import add_search
@@ -57,8 +59,8 @@ def _run(argv: Sequence[str] | None) -> int:
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     add_file_commands(commands)

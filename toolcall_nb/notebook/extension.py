@@ -11,6 +11,7 @@ from typing import Any
 from toolcall_nb.notebook.completion import install_completion, remove_completion
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.magic import ToolchatMagics
+from toolcall_nb.notebook.magic_help import help_as_line
 
 __all__ = ["load", "unload"]
 
@@ -22,6 +23,7 @@ def load(ipython: Any) -> None:
     magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
     magics.notebook.hooks.install()
     install_completion(ipython.Completer, magics.notebook)
+    ipython.input_transformers_cleanup.append(help_as_line)
     if place_of(ipython) is Place.LIVE:
         from toolcall_nb.notebook.early_imports import EarlyImports
 
@@ -35,6 +37,8 @@ def unload(ipython: Any) -> None:
         magics.notebook.close()
         if magics.early_imports is not None:
             magics.early_imports.end()
+    transformers = ipython.input_transformers_cleanup
+    transformers[:] = [transform for transform in transformers if transform is not help_as_line]
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
     remove_completion(ipython.Completer)

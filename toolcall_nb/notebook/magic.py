@@ -15,8 +15,10 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.commands import COMMANDS, approval_modes, check_choice, command_help
+from toolcall_nb.notebook.magic_help import help_text
 from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
@@ -145,6 +147,7 @@ class ToolchatMagics(Magics):
     @argument(
         "--watch", action="store_true", help="the cell is Python: run it, and show the calls of its models and tools"
     )
+    @argument("--help", "-h", action="store_true", help="show this help")
     @no_var_expand
     @line_cell_magic
     @_with_commands
@@ -163,7 +166,9 @@ class ToolchatMagics(Magics):
         """
         with _clear_errors():
             options = _parsed(line)
-            if cell is None:
+            if options.help or (cell is None and options.command == ["help"]):
+                print(help_text(ToolchatMagics.toolchat.__doc__ or ""))
+            elif cell is None:
                 self._run_command(options)
             else:
                 self._chat(options, cell)
@@ -220,7 +225,9 @@ class ToolchatMagics(Magics):
             return
         command = COMMANDS.get(name)
         if command is None:
-            raise UsageError(f"%toolchat has no command {name!r}. There are: {', '.join(COMMANDS)}. See %toolchat?")
+            hint = did_you_mean(name, COMMANDS)
+            names = ", ".join(COMMANDS)
+            raise UsageError(f"%toolchat has no command {name!r}.{hint} There are: {names}. See %toolchat help.")
         command.run(self.notebook, " ".join(map(_unquoted, words)), options)
 
 
@@ -233,6 +240,13 @@ def _parsed(line: str) -> Namespace:
         options: Namespace = parse_argstring(ToolchatMagics.toolchat, line)
     except ValueError as error:  # a quotation that is not closed
         raise UsageError(f"The line {line!r:.200} cannot be read: {error}.") from None
+    except ShellUsageError as error:
+        _, _, unknown = str(error).partition("unrecognized arguments: ")
+        name = unknown.partition(" ")[0].partition("=")[0]
+        if not name:
+            raise
+        hint = did_you_mean(name, OPTIONS)
+        raise UsageError(f"There is no option {name!r:.100}.{hint} See %toolchat --help.") from None
     return options
 
 
