@@ -43,7 +43,7 @@ def escaped_output() -> Iterator[None]:
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")
-    sys.stdout, sys.stderr = map(_EscapedStream, streams)  # type: ignore[assignment]  # the methods are delegated
+    sys.stdout, sys.stderr = map(_EscapedStream, streams)
     try:
         yield
     finally:

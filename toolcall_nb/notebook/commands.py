@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
-from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +52,8 @@ def command_help() -> str:
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     """Raises `UsageError` for a value that is not among the choices."""
     if value not in choices:
+        from toolcall_nb.core.similar_names import did_you_mean
+
         hint = did_you_mean(value, choices)
         raise UsageError(f"{option} {value!r} is not known.{hint} There are: {', '.join(choices)}.")
 

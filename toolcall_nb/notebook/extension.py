@@ -5,15 +5,17 @@ In a notebook with a person, what the first run needs is imported while the kern
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
 from toolcall_nb.notebook.completion import install_completion, remove_completion
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.magic import ToolchatMagics
-from toolcall_nb.notebook.magic_help import help_as_line
 
 __all__ = ["load", "unload"]
+
+_ASKS_FOR_HELP = re.compile(r"%(%toolchat\s+(?:help|--help|-h)\s*)")
 
 
 def load(ipython: Any) -> None:
@@ -23,11 +25,17 @@ def load(ipython: Any) -> None:
     magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
     magics.notebook.hooks.install()
     install_completion(ipython.Completer, magics.notebook)
-    ipython.input_transformers_cleanup.append(help_as_line)
+    ipython.input_transformers_cleanup.append(_help_as_line)
     if place_of(ipython) is Place.LIVE:
         from toolcall_nb.notebook.early_imports import EarlyImports
 
         magics.early_imports = EarlyImports(ipython.events)
+
+
+def _help_as_line(lines: list[str]) -> list[str]:
+    """Turns a cell that is only ``%%toolchat --help`` into the line magic: IPython refuses a cell without a body."""
+    match = _ASKS_FOR_HELP.fullmatch("".join(lines).strip())
+    return lines if match is None else [f"{match[1]}\n"]
 
 
 def unload(ipython: Any) -> None:
@@ -38,7 +46,7 @@ def unload(ipython: Any) -> None:
         if magics.early_imports is not None:
             magics.early_imports.end()
     transformers = ipython.input_transformers_cleanup
-    transformers[:] = [transform for transform in transformers if transform is not help_as_line]
+    transformers[:] = [transform for transform in transformers if transform is not _help_as_line]
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
     remove_completion(ipython.Completer)

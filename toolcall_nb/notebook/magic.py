@@ -15,10 +15,8 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 
 from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
-from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.commands import COMMANDS, approval_modes, check_choice, command_help
-from toolcall_nb.notebook.magic_help import help_text
 from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
@@ -167,6 +165,8 @@ class ToolchatMagics(Magics):
         with _clear_errors():
             options = _parsed(line)
             if options.help or (cell is None and options.command == ["help"]):
+                from toolcall_nb.notebook.magic_help import help_text
+
                 print(help_text(ToolchatMagics.toolchat.__doc__ or ""))
             elif cell is None:
                 self._run_command(options)
@@ -225,6 +225,8 @@ class ToolchatMagics(Magics):
             return
         command = COMMANDS.get(name)
         if command is None:
+            from toolcall_nb.core.similar_names import did_you_mean
+
             hint = did_you_mean(name, COMMANDS)
             names = ", ".join(COMMANDS)
             raise UsageError(f"%toolchat has no command {name!r}.{hint} There are: {names}. See %toolchat help.")
@@ -245,6 +247,8 @@ def _parsed(line: str) -> Namespace:
         name = unknown.partition(" ")[0].partition("=")[0]
         if not name:
             raise
+        from toolcall_nb.core.similar_names import did_you_mean
+
         hint = did_you_mean(name, OPTIONS)
         raise UsageError(f"There is no option {name!r:.100}.{hint} See %toolchat --help.") from None
     return options
