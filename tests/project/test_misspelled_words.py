@@ -29,8 +29,7 @@ def test_the_command_line_says_what_was_probably_meant(
 ) -> None:
     assert main(command) == 2
     problem = capsys.readouterr().err
-    assert f"Did you mean {meant!r}?" in problem
-    assert problem.count("\n") == 1
+    assert f"Did you mean {meant!r}?" in problem.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["gpt-5", "claude-opus-4", "gemini-3-pro", "o3-mini", "grok-4", "GPT-5"])

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from toolcall_nb.core.similar_names import did_you_mean
-from toolcall_nb.render.escaping import visible_line
 
 __all__ = ["CommandParser"]
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line, with the name that was probably meant."""
+    """A parser whose errors say which name was probably meant."""
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:  # type: ignore[override]
         """Parses the arguments. An option that is not known is an error of the command that it stands behind."""
@@ -28,7 +27,3 @@ class CommandParser(argparse.ArgumentParser):
             names = [*map(str, action.choices)]
             hint = did_you_mean(f"{value}", names)
             raise argparse.ArgumentError(action, f"there is no {value!r:.100}.{hint} There are: {', '.join(names)}.")
-
-    def error(self, message: str) -> NoReturn:
-        """Prints the message in one line and how to get help, and exits with the code 2."""
-        self.exit(2, f"{self.prog}: {visible_line(message)} See {self.prog} --help.\n")
