@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -463,3 +466,59 @@ def test_a_model_may_cut_a_character_between_two_deltas_of_a_batch(tmp_path: Pat
         for _ in range(2):
             runs = run_many(["?"], models={"cut": model}, progress=False, **place)
             assert runs[0].transcript.messages[-1].text == "a😀b"
+
+
+class TestOneFile:
+    """Nothing but the runs of one batch at a time is written into a file."""
+
+    @pytest.mark.parametrize("content", ["no line end", '{"t":0.0,"type":"data-other"', "[1, 2]", "\n", "{}\n{}"])
+    def test_no_foreign_file_is_emptied(self, content: str, tmp_path: Path) -> None:
+        path = tmp_path / "notes.jsonl"
+        path.write_text(content)
+        with pytest.raises(UsageError, match="holds something else than the runs"):
+            run_many("a", models=echo, file=path)
+        assert path.read_text() == content
+
+    def test_foreign_lines_behind_runs_are_not_cut_off(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs.jsonl"
+        run_many("a", models=echo, file=path)
+        content = path.read_text() + '{"note": "mine"}\n'
+        path.write_text(content)
+        with pytest.raises(UsageError, match="holds something else than the runs"):
+            run_many("b", models=echo, file=path)
+        assert path.read_text() == content
+
+    def test_a_pipe_is_refused(self, tmp_path: Path) -> None:
+        os.mkfifo(path := tmp_path / "runs.jsonl")
+        with pytest.raises(UsageError, match="it is a pipe, not a regular file"):
+            run_many("a", models=echo, file=path)
+
+    def test_a_second_batch_is_refused_while_the_first_one_writes(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs.jsonl"
+        problems: list[str] = []
+
+        def model(messages: Sequence[Any]) -> str:
+            with pytest.raises(UsageError) as caught:
+                run_many("b", models=echo, file=path)
+            problems.append(f"{caught.value}")
+            return "done"
+
+        run_many("a", models=model, file=path)
+        assert "is in use by another run_many" in problems[0]
+        run_many("b", models=echo, file=path)
+        assert len(read_many(path)) == 2
+
+    def test_the_file_is_free_when_the_process_that_used_it_is_killed(self, tmp_path: Path) -> None:
+        path = tmp_path / "runs.jsonl"
+        code = (
+            "import sys, time; from pathlib import Path; from toolcall_nb.batches.file_lock import FileLock\n"
+            "lock = FileLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
+        )
+        with subprocess.Popen([sys.executable, "-c", code, f"{path}"], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"held\n"
+            with pytest.raises(UsageError, match="in use by another run_many"):
+                run_many("a", models=echo, file=path)
+            process.kill()
+            process.wait()
+        assert answers(run_many("a", models=echo, file=path)) == ["You said: a"]

@@ -209,3 +209,16 @@ def test_half_a_character_in_the_name_of_a_file_does_not_stop_a_turn(tmp_path: P
     assert "n%EF%BF%BD.txt" in chat.transcript.messages[0].parts[1].url
     with pytest.raises(UsageError, match="There is no file"):
         chat.send("?", files=["missing\ud800.txt"])
+
+
+def test_a_pipe_a_device_and_too_much_data_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(fifo := tmp_path / "a.png")
+    (device := tmp_path / "b.png").symlink_to("/dev/zero")
+    for path, kind in ((fifo, "a pipe"), (device, "a device")):
+        with pytest.raises(UsageError, match=f"cannot be read: it is {kind}, not a regular file"):
+            attached_files(path)
+    size = MAX_FILE_BYTES + 3
+    for url in ("data:text/plain;base64," + "A" * (size * 4 // 3 + 4), "data:," + "a" * size, "DATA:,%61" + "a" * size):
+        for thing in (url, ev.File(url, "text/plain")):
+            with pytest.raises(UsageError, match="is too large to be sent"):
+                attached_files(thing)

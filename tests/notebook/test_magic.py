@@ -229,6 +229,16 @@ def test_a_chat_that_the_magic_made_is_its_own_after_a_reload_too(said: Said) ->
     assert len(chat_of(said).transcript.messages) == 2
 
 
+@pytest.mark.parametrize("cell", ["%%toolchat --help", "%%toolchat -h\nHello", "%toolchat help", "%toolchat --help"])
+def test_the_help_is_plain_text(cell: str, said: Said) -> None:
+    out = said.out(cell)
+    assert out.startswith("Chat with a model that calls your tools.")
+    assert "%toolchat model [NAME]" in out
+    assert "--approve APPROVE" in out
+    assert "::" not in out
+    assert max(map(len, out.splitlines())) <= 120
+
+
 def test_a_transcript_is_rendered(said: Said) -> None:
     out = said.out(f"%%toolchat --render\n{NOTES}")
     assert "add" in out
@@ -244,7 +254,13 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
 @pytest.mark.parametrize(
     ("cell", "message"),
     [
-        ("%%toolchat --bogus\nHello", "unrecognized arguments: --bogus"),
+        ("%%toolchat --bogus\nHello", "There is no option '--bogus'. See %toolchat --help."),
+        ("%%toolchat --modle mock\nHello", "There is no option '--modle'. Did you mean '--model'?"),
+        ("%%toolchat --aprove=ask\nHello", "There is no option '--aprove'. Did you mean '--approve'?"),
+        ("%%toolchat --approve aks\nHello", "--approve 'aks' is not known. Did you mean 'ask'?"),
+        ("%%toolchat --dialect calout\nHello", "--dialect 'calout' is not known. Did you mean 'callout'?"),
+        ("%%toolchat --model gpt-5\nHello", "There is no model 'gpt-5'. Did you mean 'openai:gpt-5'?"),
+        ("%toolchat hoks on", "%toolchat has no command 'hoks'. Did you mean 'hooks'? There are: "),
         ("%%toolchat hello\nHello", "'hello' is no option of %%toolchat. The prompt goes below this line."),
         ("%%toolchat --approve maybe\nHello", "--approve 'maybe' is not known. There are: auto, ask, never."),
         ("%toolchat approve maybe", "%toolchat approve 'maybe' is not known. There are: auto, ask, never."),

@@ -226,7 +226,7 @@ def test_edit_leaves_the_file_whole_when_writing_fails(folder: Path, monkeypatch
         raise OSError(28, "No space left on device")
 
     (folder / "a").write_text("old")
-    monkeypatch.setattr(Path, "write_bytes", full)
+    monkeypatch.setattr(os, "fsync", full)
     text = error("edit", file_path="a", old_string="old", new_string="new")
     assert text == f"IO error: No space left on device: {folder / 'a'}"
     assert (folder / "a").read_text() == "old"
@@ -236,13 +236,13 @@ def test_edit_leaves_the_file_whole_when_writing_fails(folder: Path, monkeypatch
 def test_edit_does_not_write_over_what_another_program_wrote(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = folder / "a"
     file.write_text("old")
-    written = Path.write_bytes
+    flushed = os.fsync
 
-    def slowly(path: Path, data: bytes) -> int:
+    def slowly(handle: int) -> None:
         file.write_text("theirs, old")
-        return written(path, data)
+        flushed(handle)
 
-    monkeypatch.setattr(Path, "write_bytes", slowly)
+    monkeypatch.setattr(os, "fsync", slowly)
     text = error("edit", file_path="a", old_string="old", new_string="new")
     assert text == f"IO error: File was changed by another program while it was edited: {file}"
     assert file.read_text() == "theirs, old"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
+from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pytest
 from hypothesis import given
 
 from tests.support.corpora import corpus
 from tests.support.trace_records import call_rows, check_runs, format_of, records_in, run_in, runs_in, spoiled
+from toolcall_nb import read, read_many
 from toolcall_nb.core.transcript import ErrorPart, FilePart, State
 from toolcall_nb.core.usage import read_usage
+from toolcall_nb.errors import UsageError
+from toolcall_nb.traces.file_records import FileRecords
 from toolcall_nb.traces.formats.inspect_logs import INSPECT
 
 
@@ -231,3 +237,29 @@ def test_every_log_of_the_corpus_is_read() -> None:
             assert len(runs) > 5
             assert len(states) > 50
             assert all(call.started is not None for run in runs for call in run.transcript.calls.values())
+
+
+@pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_BZIP2, ZIP_LZMA])
+def test_one_bound_holds_for_all_members_of_an_archive_together(method: int, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.eval"
+    with ZipFile(path, "w", method) as archive:
+        for number in range(4):
+            archive.writestr(f"{number}.json", f'"{"a" * 10_000_000}"')
+    with path.open("rb") as file:
+        records = FileRecords(file, f"{path}", ".eval")
+        assert len([*records]) == 1
+    assert [problem.message for problem in records.problems] == [
+        "the members from 1.json on: they hold more than the 16 MiB that are read of such an archive"
+    ]
+
+
+def test_a_pipe_and_a_device_in_a_folder_are_listed_as_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    (tmp_path / "b.json").symlink_to("/dev/zero")
+    runs = read_many(tmp_path)
+    assert len(runs) == 0
+    kinds = [unread.reason.partition(" cannot be read: ")[2] for unread in runs.unread]
+    assert kinds == ["it is a pipe, not a regular file", "it is a device, not a regular file"]
+    for path in (tmp_path / "a.jsonl", tmp_path / "b.json"):
+        with pytest.raises(UsageError, match="not a regular file"):
+            read(path)

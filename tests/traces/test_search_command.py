@@ -26,8 +26,8 @@ def test_each_place_is_a_line_with_the_file_the_run_the_turn_and_the_field(
 ) -> None:
     assert main(["search", "timeout", str(folder)]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"{folder}/a.jsonl:run-2:1: search error: TimeoutError: late and long",
-        f"{folder}/b.jsonl:run-3:1: text: No timeout here.",
+        f"{folder}/a.jsonl: run run-2, message 2: search call_2 error: TimeoutError: late and long",
+        f"{folder}/b.jsonl: run run-3, message 2: text: No timeout here.",
     ]
     assert main(["search", "timeout", "b.jsonl", "a.jsonl", "--files"]) == 0
     assert capsys.readouterr().out == "b.jsonl\na.jsonl\n"
@@ -69,3 +69,22 @@ def test_secrets_are_masked_in_what_it_prints(folder: Path, capsys: pytest.Captu
     write_lines(folder / "a.jsonl", [run_line(1, text="the password is correct-horse-battery")])
     assert main(["search", "the password", "."]) == 0
     assert "correct-horse" not in capsys.readouterr().out
+
+
+def test_a_hit_in_markdown_names_its_line_and_the_id_of_its_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = "> [!tool look {0}]\n> input:\n>   where: a cat\n> output:\n>   - a cat\n>   - nothing\n"
+    prompt = "> [!user]\n> Where is\n> a cat?\n\nSee:\n\n    > [!tool look]\n\n"
+    text = f"{prompt}{call.format('c1')}\nA cat, a cat\nand more.\n"
+    (tmp_path / "x.md").write_text(f"---\ntoolcall_nb: 1\n---\n\n{text}\n{call.format('c2')}\nA cat.\n", "utf-8")
+    assert main(["search", "a cat", f"{tmp_path}"]) == 0
+    assert [line.removeprefix(f"{tmp_path}/") for line in capsys.readouterr().out.splitlines()] == [
+        "x.md:7: text: Where is a cat?",
+        'x.md:15: look c1 arguments: {"where":"a cat"}',
+        'x.md:17: look c1 result: ["a cat","nothing"]',
+        "x.md:20: text: A cat, a cat and more.",
+        'x.md:25: look c2 arguments: {"where":"a cat"}',
+        'x.md:27: look c2 result: ["a cat","nothing"]',
+        "x.md:30: text: A cat.",
+    ]

@@ -76,12 +76,15 @@ def run_batch(
     progress, limits = BatchProgress(jobs), RateLimits()
     runner = make_workers(executor, jobs, progress, limits)
     store = _store(folder, file)
-    there = store.finished({job.key for job in jobs}) if resume else {}
-    for job in jobs:
-        if (entry := there.get(job.key)) is not None:
-            progress.end(job.place, RowState.DONE, entry=entry, was_there=True)
-    left = [job for job in jobs if job.key not in there]
-    return _Batch(jobs, left, progress, limits, runner, store, workers).run(display)
+    try:
+        there = store.finished({job.key for job in jobs}) if resume else {}
+        for job in jobs:
+            if (entry := there.get(job.key)) is not None:
+                progress.end(job.place, RowState.DONE, entry=entry, was_there=True)
+        left = [job for job in jobs if job.key not in there]
+        return _Batch(jobs, left, progress, limits, runner, store, workers).run(display)
+    finally:
+        store.release()
 
 
 def _store(folder: _Path | None, file: _Path | None) -> RunStore:

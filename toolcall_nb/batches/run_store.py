@@ -9,18 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from toolcall_nb.batches.file_lock import FileLock
 from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.core.events import Object
+from toolcall_nb.core.files import check_regular, open_regular, replaced_file
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import Recording, is_recording_header
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_recording import masked_recording
 from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.traces.places import describe_error
 from toolcall_nb.traces.recorded_file import RecordedFile
 from toolcall_nb.traces.run_index import RunEntry, entry_of
 
@@ -28,6 +32,8 @@ __all__ = ["FileStore", "FolderStore", "RunStore"]
 
 _SUFFIX = ".jsonl"
 _DONE = "done"
+_HEADER = b'{"t":0.0,"type":"data-recording",'
+"""The beginning of each run in a file."""
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -42,6 +48,9 @@ class RunStore(Protocol):
 
     def close(self, keys: Sequence[str]) -> dict[str, RunEntry]:
         """Returns all runs with these keys that there are, in this order."""
+
+    def release(self) -> None:
+        """Lets other batches use the files. Called once, at the end, whatever failed."""
 
 
 class FolderStore:
@@ -71,10 +80,9 @@ class FolderStore:
     def write(self, job: RunJob, recording: Recording, error: str) -> RunEntry:
         """Writes a run, in the place of an earlier one with the same key. Raises `UsageError` if it cannot."""
         path = self._paths.get(job.key) or self._folder / _file_name(job)
-        part = path.with_suffix(".part")
         try:
-            part.write_bytes(_run_lines(job, recording, error))
-            os.replace(part, path)  # a crash leaves the whole file, or none
+            with replaced_file(path) as file:  # a crash leaves the whole file, or none
+                file.write(_run_lines(job, recording, error))
         except OSError as problem:
             raise UsageError(f"{path} cannot be written: {problem}.") from None
         self._paths[job.key] = path
@@ -85,6 +93,9 @@ class FolderStore:
     def close(self, keys: Sequence[str]) -> dict[str, RunEntry]:
         """Returns all runs with these keys that there are, in this order."""
         return {key: self._entries[key] for key in keys if key in self._entries}
+
+    def release(self) -> None:
+        """Does nothing: each run has a file of its own, and batches can share the folder."""
 
 
 class _Stretch(NamedTuple):
@@ -113,9 +124,17 @@ class FileStore:
         self._size = 0
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = FileLock(self._path)
+        except OSError as error:
+            raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
+        try:
             self._scan()
         except OSError as error:
-            raise UsageError(f"{self._path} cannot be used: {error}.") from None
+            self._lock.release()
+            raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
+        except UsageError:
+            self._lock.release()
+            raise
 
     def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
         """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
@@ -138,6 +157,8 @@ class FileStore:
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as problem:
+            with suppress(OSError):  # a disk that is full has taken a part
+                os.truncate(self._path, self._size)
             raise UsageError(f"{self._path} cannot be written: {problem}.") from None
         self._starts.append(self._size)
         self._stretches[job.key] = _Stretch(self._size, self._size + len(content))
@@ -161,15 +182,17 @@ class FileStore:
             if key in self._entries
         }
 
+    def release(self) -> None:
+        """Lets other batches use the file."""
+        self._lock.release()
+
     def _rewrite(self, keys: Sequence[str]) -> None:
-        part = self._path.with_suffix(".part")
         try:
-            with self._path.open("rb") as file, part.open("wb") as new:
+            with self._path.open("rb") as file, replaced_file(self._path) as new:
                 for key in keys:
                     start, end = self._stretches[key]
                     file.seek(start)
                     new.write(file.read(end - start))
-            os.replace(part, self._path)
         except OSError as problem:
             raise UsageError(f"{self._path} cannot be written: {problem}.") from None
 
@@ -178,6 +201,7 @@ class FileStore:
         self._starts: list[int] = []
         if not self._path.exists():
             return
+        check_regular(self._path)
         for stretch, about, is_whole in self._runs():
             if not is_whole:
                 break
@@ -195,22 +219,25 @@ class FileStore:
         about: Object | None = None
         with self._path.open("rb") as file:
             for line in file:
-                if not line.endswith(b"\n"):  # its writing was cut off
-                    break
+                if not line.endswith(b"\n") and (place or line[: len(_HEADER)] == _HEADER[: len(line)]):
+                    break  # its writing was cut off
                 found = _about_run(line)
                 if found or not place:
                     if about is not None:
                         yield _Stretch(start, place), about, True
                     if not found:
-                        raise UsageError(
-                            f"{self._path} holds something else than the runs of a batch. Give another file."
-                        )
+                        raise self._foreign()
                     start, count, about = place, 0, found
                 else:
                     count += 1
+                    if about is not None and count > about.get("lines", count):
+                        raise self._foreign()
                 place += len(line)
         if about is not None:
             yield _Stretch(start, place), about, count == about.get("lines")
+
+    def _foreign(self) -> UsageError:
+        return UsageError(f"{self._path} holds something else than the runs of a batch. Give another file.")
 
 
 def _run_lines(job: RunJob, recording: Recording, error: str) -> bytes:
@@ -238,7 +265,7 @@ def _read_run(content: bytes) -> Any:
 
 def _first_line(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.readline()
     except OSError:
         return b""

@@ -13,9 +13,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote_to_bytes, urlsplit
 
 from toolcall_nb.core.events import File
+from toolcall_nb.core.files import check_regular, open_regular
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import FilePart
 from toolcall_nb.errors import UsageError
@@ -58,11 +59,11 @@ def attached_files(things: Attachment | Iterable[Attachment]) -> list[File]:
 def _file(thing: Any) -> File:
     match thing:
         case File():
-            return thing
+            return _data_url(thing)
         case FilePart():
-            return File(thing.url, thing.media_type)
-        case str() if thing.startswith("data:"):
-            return File(thing, thing[5:].partition(",")[0].partition(";")[0] or "text/plain")
+            return _data_url(File(thing.url, thing.media_type))
+        case str() if thing[:5].lower() == "data:":
+            return _data_url(File(thing, thing[5:].partition(",")[0].partition(";")[0] or "text/plain"))
         case str() if thing.startswith(("http://", "https://")):
             return _url(thing)
         case str() | os.PathLike():
@@ -76,6 +77,16 @@ def _file(thing: Any) -> File:
     return _picture(thing)
 
 
+def _data_url(file: File) -> File:
+    """Returns the file. Raises `UsageError` if it is a ``data:`` URL with too much data."""
+    if file.url[:5].lower() == "data:":
+        head, _, data = file.url.partition(",")
+        is_base64 = head.lower().endswith(";base64")
+        size = len(data) * 3 // 4 if is_base64 else len(unquote_to_bytes(data[: 3 * MAX_FILE_BYTES + 3]))
+        _check_size(size, f"the data of {head:.60}")
+    return file
+
+
 def _url(url: str) -> File:
     media_type = _type_of_name(urlsplit(url).path)
     if media_type is None:
@@ -87,11 +98,11 @@ def _url(url: str) -> File:
 
 def _path(path: Path) -> File:
     try:
-        size = path.stat().st_size
         if path.is_dir():
             raise UsageError(f"{str(path)!r} is a folder. Attach its files one by one.")
-        _check_size(size, str(path))
-        data = path.read_bytes()
+        _check_size(check_regular(path).st_size, str(path))
+        with open_regular(path) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, UnicodeEncodeError):  # half a character is in no name of a file
         place = f" in {Path.cwd()}" if not path.is_absolute() else ""
         raise UsageError(

@@ -1,8 +1,10 @@
 """The command line: ``toolcall-nb render|events|check|diff|search|chat|serve``. `main` runs one command.
 
-file_commands.py    render, events, check and diff
-search_command.py   search
-chat_command.py     chat, and the tools that ``--tools`` names
+file_commands.py      render, events, check and diff
+search_command.py     search
+chat_command.py       chat, and the tools that ``--tools`` names
+argument_parser.py    says what a misspelled word may have meant
+terminal_streams.py   escapes all that the commands print
 
 Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, ``search`` found nothing, or the
 model could not answer; 2 for a mistake in the command, with one line on standard error; 130 for Ctrl-C. ``-`` is
@@ -12,15 +14,18 @@ standard input. Text is UTF-8, in and out.
 from __future__ import annotations
 
 import argparse
-import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
+from toolcall_nb.cli.argument_parser import CommandParser
 from toolcall_nb.cli.chat_command import add_chat, named_tools
 from toolcall_nb.cli.file_commands import add_file_commands
 from toolcall_nb.cli.search_command import add_search
+from toolcall_nb.cli.terminal_streams import escaped_output
 from toolcall_nb.errors import ToolcallError
+from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.server.command import add_options, serve
 
 __all__ = ["main"]
@@ -28,9 +33,11 @@ __all__ = ["main"]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8", errors="replace")
+    with escaped_output():
+        return _run(argv)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         options = _parser().parse_args(argv)
     except SystemExit as error:  # argparse has printed why
@@ -46,11 +53,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ToolcallError, OSError) as error:
         print(f"toolcall-nb: {_one_line(error)}", file=sys.stderr)
         return 2
+    except Exception:  # a fault of ours: the interpreter would print its text as it is
+        traceback.print_exc()
+        return 2
     return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
+def _parser() -> CommandParser:
+    parser = CommandParser(prog="toolcall-nb", description="Tool calls of language models, shown.")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     add_file_commands(commands)
@@ -68,5 +78,5 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    return " ".join(str(error).split())
+        return visible_line(f"{error.filename}: {error.strerror}")
+    return visible_line(f"{error}")

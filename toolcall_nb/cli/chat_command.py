@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.cli.command_input import at_least, read_input
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
 
@@ -56,12 +57,15 @@ def add_chat(commands: Any) -> None:
 
 
 def _chat(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
     from toolcall_nb.approvals.terminal import TerminalApprover
     from toolcall_nb.chat import Chat
+    from toolcall_nb.cli.terminal_streams import unescaped_output
     from toolcall_nb.render.terminal import TerminalFace
 
     prompt = read_input("-")[0] if options.prompt == "-" else options.prompt
-    terminal, approver, showing = TerminalFace(), TerminalApprover(), threading.RLock()
+    terminal, approver, showing = TerminalFace(Console(file=unescaped_output())), TerminalApprover(), threading.RLock()
 
     def ask(call: ToolCall) -> Decision:
         with terminal.paused():
@@ -116,7 +120,8 @@ def named_tools(names: str) -> Iterator[Tool]:
         else:
             module = _imported(module_name)
             if not hasattr(module, held):
-                raise UsageError(f"The module {module_name!r} has no {held!r}.")
+                hint = did_you_mean(held, dir(module))
+                raise UsageError(f"The module {module_name!r} has no {held!r}.{hint}")
             yield from as_tools(getattr(module, held))
 
 
@@ -124,7 +129,11 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except Exception as error:  # the module is the user's, and may fail in any way
-        raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}") from error
+        from toolcall_nb.tools import registry
+        from toolcall_nb.tools.built_in import BUILT_IN_NAMES
+
+        hint = did_you_mean(name, [*registry, *BUILT_IN_NAMES])
+        raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.{hint}") from error
 
 
 def _decorated(module: str) -> list[Tool]:

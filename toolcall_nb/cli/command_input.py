@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from toolcall_nb.core.events import Diagnostic
+from toolcall_nb.core.files import open_regular
 from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.render.escaping import visible_line
 
 __all__ = ["at_least", "format_diagnostic", "is_markdown", "read_input", "warn"]
 
@@ -36,7 +38,11 @@ def is_markdown(name: str) -> bool:
 
 def read_input(name: str) -> tuple[str, list[Diagnostic]]:
     """Returns the text of a file or of standard input, and a diagnostic if its bytes are not UTF-8."""
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    if name == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        with open_regular(name) as file:
+            data = file.read()
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode("utf-8"), []
@@ -58,4 +64,4 @@ def warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
 def format_diagnostic(name: str, diagnostic: Diagnostic) -> str:
     """Returns a line with the place, the problem and what was done, without secrets."""
     text = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
-    return f"{name}:{diagnostic.line}:{diagnostic.column}: {text}"
+    return visible_line(f"{name}:{diagnostic.line}:{diagnostic.column}: {text}")

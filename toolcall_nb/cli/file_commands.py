@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from toolcall_nb.cli.command_input import at_least, format_diagnostic, is_markdown, read_input, warn
+from toolcall_nb.cli.terminal_streams import unescaped_output
 from toolcall_nb.core.events import Diagnostic, Event, to_dict
+from toolcall_nb.core.invisible_characters import escape_invisible_json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.traces.transcript_files import (
     READABLE,
     WRITABLE,
@@ -88,7 +91,8 @@ def _render(options: argparse.Namespace) -> int:
     if is_markdown(options.file):
         text, broken = read_input(options.file)
         if (version := read_format_version(text)) > FORMAT_VERSION:
-            print(f"toolcall-nb: {options.file} is of {describe_newer_version(version)}.", file=sys.stderr)
+            name = visible_line(options.file)
+            print(f"toolcall-nb: {name} is of {describe_newer_version(version)}.", file=sys.stderr)
         warn(options.file, broken)
         transcript = Transcript.from_markdown(text)
     else:
@@ -116,7 +120,7 @@ def _events(options: argparse.Namespace) -> int:
     else:
         events = read_events(Path(options.file))
     for line in _staged(events) if options.format == "stages" else map(to_dict, events):
-        print(json_text(line))
+        print(escape_invisible_json(json_text(line)))
     return 0
 
 
@@ -162,11 +166,12 @@ def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
         try:
             log += [json.loads(line)] if line.strip() else []
         except (ValueError, RecursionError) as error:
-            found.append((number, f"{name}:{number}: this is not JSON ({error}) — Each line is one update."))
+            broken_line = f"{name}:{number}: this is not JSON ({error}) — Each line is one update."
+            found.append((number, visible_line(broken_line)))
         places += [number] * (len(log) - len(places))
     for rule in validate(log):
         number = places[rule.position]
-        found.append((number, f"{name}:{number}: {rule.message} — {RULES[rule.rule]}"))
+        found.append((number, visible_line(f"{name}:{number}: {rule.message} — {RULES[rule.rule]}")))
     for _, line in sorted(found, key=lambda item: item[0]):
         print(line)
     return 1 if found else 0
@@ -185,7 +190,7 @@ def _diff(options: argparse.Namespace) -> int:
 
         from toolcall_nb.render.difference_text import difference_rich
 
-        Console().print(difference_rich(shown), soft_wrap=True)
+        Console(file=unescaped_output()).print(difference_rich(shown), soft_wrap=True)
     else:
         print(shown.to_text())
     if tally.secrets:

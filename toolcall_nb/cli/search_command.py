@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.cli.command_input import at_least
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.registered_secrets import saved_text
+from toolcall_nb.render.escaping import visible_line
 
 if TYPE_CHECKING:
     from toolcall_nb.traces.search import Match
@@ -45,9 +46,9 @@ def _search(options: argparse.Namespace) -> int:
             print(_line(match))
         elif match.path != printed:
             printed = match.path
-            print(saved_text(printed))
+            print(visible_line(saved_text(printed)))
     for unread in runs.unread:
-        print(f"toolcall-nb: not read: {saved_text(unread.reason)}", file=sys.stderr)
+        print(visible_line(f"toolcall-nb: not read: {saved_text(unread.reason)}"), file=sys.stderr)
     return 0 if count else 2 if runs.unread else 1
 
 
@@ -60,5 +61,7 @@ def _pattern(options: argparse.Namespace) -> str | re.Pattern[str]:
 
 
 def _line(match: Match) -> str:
-    place = f"{match.path}:{match.run_id}:{match.turn}"
-    return saved_text(f"{place}: {f'{match.name} ' if match.name else ''}{match.field}: {match.text}")
+    """Returns ``FILE:LINE:`` as compilers do, or the run and the message where the file has no such lines."""
+    where = f"{match.line}" if match.line is not None else f" run {match.run_id}, message {match.turn + 1}"
+    call = f"{match.name} {match.call} " if match.call is not None else ""
+    return visible_line(saved_text(f"{match.path}:{where}: {call}{match.field}: {match.text}"))

@@ -20,6 +20,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyText
 from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
+from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
@@ -162,8 +163,8 @@ class Recording:
 
         kept, _ = masked_recording(self)
         try:
-            with open(path, "w", encoding="utf-8", errors="replace") as file:
-                file.writelines(kept.lines())
+            with replaced_file(path) as file:
+                file.writelines(line.encode("utf-8", "replace") for line in kept.lines())
         except (OSError, ValueError) as error:
             raise UsageError(f"{os.fspath(path)} cannot be written: {error}.") from None
 

@@ -6,12 +6,12 @@ request. `find_dialect` returns one by its name; `detector` and `instructions` a
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 from warnings import warn
 
 from toolcall_nb.core.dialect_names import DIALECTS
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.dialects.base import Detector, Dialect, TextDialect, ToolDescription
 from toolcall_nb.errors import UsageError
 
@@ -73,8 +73,7 @@ def find_text_dialect(name: str) -> TextDialect:
         module, attribute = _HOMES[name]
         dialect: TextDialect = getattr(import_module(module), attribute)
         return dialect
-    near = get_close_matches(name, DIALECTS, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    hint = did_you_mean(name, DIALECTS)
     raise UsageError(f"There is no dialect {name!r}.{hint} The dialects are: {', '.join(DIALECTS)}.")
 
 

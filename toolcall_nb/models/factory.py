@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from toolcall_nb.adapters.sdk_objects import class_names
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import providers
 from toolcall_nb.models.base import Model
@@ -35,6 +35,14 @@ _NOT_MODELS: Mapping[tuple[str, str], str] = {
     ("mistralai.client.sdk", "Mistral"): _CLIENT.format(provider="mistral"),
 }
 """Classes (module and name) that users mistake for models, and the error text with the remedy."""
+
+
+_FAMILIES: Mapping[str, tuple[str, ...]] = {
+    **{"openai": ("gpt", "chatgpt", "o1", "o3", "o4"), "anthropic": ("claude",), "google": ("gemini",)},
+    **{"mistral": ("mistral-", "codestral", "magistral"), "deepseek": ("deepseek-",), "xai": ("grok",)},
+    **{"cohere": ("command-",)},
+}
+"""How the names of a provider's models begin, for a name without its provider."""
 
 
 def model(
@@ -95,8 +103,9 @@ def _named_model(name: str, dialect: str, speed: float | None, config: Config) -
     if providers.is_provider_model(name):
         return providers.provider_model(name, config, dialect=dialect)
     known = model_names()
-    close = get_close_matches(name, known, 1) or get_close_matches(f"{prefix}:", known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    provider = next((provider for provider, names in _FAMILIES.items() if name.lower().startswith(names)), None)
+    hint = f" Did you mean {f'{provider}:{name}'!r:.100}?" if provider and ":" not in name else ""
+    hint = hint or did_you_mean(name, known) or did_you_mean(f"{prefix}:", known)
     if f"{name.rstrip(':')}:" in known:
         hint = f" Which one of {name.rstrip(':')}? Write its name after the colon."
     raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(known)}.")

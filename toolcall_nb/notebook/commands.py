@@ -52,7 +52,10 @@ def command_help() -> str:
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
     """Raises `UsageError` for a value that is not among the choices."""
     if value not in choices:
-        raise UsageError(f"{option} {value!r} is not known. There are: {', '.join(choices)}.")
+        from toolcall_nb.core.similar_names import did_you_mean
+
+        hint = did_you_mean(value, choices)
+        raise UsageError(f"{option} {value!r} is not known.{hint} There are: {', '.join(choices)}.")
 
 
 def approval_modes() -> tuple[str, ...]:

@@ -5,6 +5,7 @@ In a notebook with a person, what the first run needs is imported while the kern
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -14,6 +15,8 @@ from toolcall_nb.notebook.magic import ToolchatMagics
 
 __all__ = ["load", "unload"]
 
+_ASKS_FOR_HELP = re.compile(r"%(%toolchat\s+(?:help|--help|-h)\s*)")
+
 
 def load(ipython: Any) -> None:
     """Registers the magics, their completion and the display hooks. Loading again starts anew."""
@@ -22,10 +25,17 @@ def load(ipython: Any) -> None:
     magics = ipython.magics_manager.registry[ToolchatMagics.__name__]
     magics.notebook.hooks.install()
     install_completion(ipython.Completer, magics.notebook)
+    ipython.input_transformers_cleanup.append(_help_as_line)
     if place_of(ipython) is Place.LIVE:
         from toolcall_nb.notebook.early_imports import EarlyImports
 
         magics.early_imports = EarlyImports(ipython.events)
+
+
+def _help_as_line(lines: list[str]) -> list[str]:
+    """Turns a cell that is only ``%%toolchat --help`` into the line magic: IPython refuses a cell without a body."""
+    match = _ASKS_FOR_HELP.fullmatch("".join(lines).strip())
+    return lines if match is None else [f"{match[1]}\n"]
 
 
 def unload(ipython: Any) -> None:
@@ -35,6 +45,8 @@ def unload(ipython: Any) -> None:
         magics.notebook.close()
         if magics.early_imports is not None:
             magics.early_imports.end()
+    transformers = ipython.input_transformers_cleanup
+    transformers[:] = [transform for transform in transformers if transform is not _help_as_line]
     for kind in ("line", "cell"):
         ipython.magics_manager.magics[kind].pop("toolchat", None)
     remove_completion(ipython.Completer)

@@ -145,6 +145,7 @@ class ToolchatMagics(Magics):
     @argument(
         "--watch", action="store_true", help="the cell is Python: run it, and show the calls of its models and tools"
     )
+    @argument("--help", "-h", action="store_true", help="show this help")
     @no_var_expand
     @line_cell_magic
     @_with_commands
@@ -163,7 +164,11 @@ class ToolchatMagics(Magics):
         """
         with _clear_errors():
             options = _parsed(line)
-            if cell is None:
+            if options.help or (cell is None and options.command == ["help"]):
+                from toolcall_nb.notebook.magic_help import help_text
+
+                print(help_text(ToolchatMagics.toolchat.__doc__ or ""))
+            elif cell is None:
                 self._run_command(options)
             else:
                 self._chat(options, cell)
@@ -220,7 +225,11 @@ class ToolchatMagics(Magics):
             return
         command = COMMANDS.get(name)
         if command is None:
-            raise UsageError(f"%toolchat has no command {name!r}. There are: {', '.join(COMMANDS)}. See %toolchat?")
+            from toolcall_nb.core.similar_names import did_you_mean
+
+            hint = did_you_mean(name, COMMANDS)
+            names = ", ".join(COMMANDS)
+            raise UsageError(f"%toolchat has no command {name!r}.{hint} There are: {names}. See %toolchat help.")
         command.run(self.notebook, " ".join(map(_unquoted, words)), options)
 
 
@@ -233,6 +242,15 @@ def _parsed(line: str) -> Namespace:
         options: Namespace = parse_argstring(ToolchatMagics.toolchat, line)
     except ValueError as error:  # a quotation that is not closed
         raise UsageError(f"The line {line!r:.200} cannot be read: {error}.") from None
+    except ShellUsageError as error:
+        _, _, unknown = str(error).partition("unrecognized arguments: ")
+        name = unknown.partition(" ")[0].partition("=")[0]
+        if not name:
+            raise
+        from toolcall_nb.core.similar_names import did_you_mean
+
+        hint = did_you_mean(name, OPTIONS)
+        raise UsageError(f"There is no option {name!r:.100}.{hint} See %toolchat --help.") from None
     return options
 
 

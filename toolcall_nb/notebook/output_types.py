@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Mapping
-from difflib import get_close_matches
 from inspect import get_annotations
 from typing import Any
 
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 
 __all__ = ["find_output_type", "output_type_names"]
@@ -27,8 +27,7 @@ def find_output_type(name: str, namespace: Mapping[str, Any]) -> Any:
     if found is None and name in _PLAIN:
         found = getattr(builtins, name)
     if found is None:
-        close = get_close_matches(name, output_type_names(namespace), 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        hint = did_you_mean(name, output_type_names(namespace))
         raise UsageError(
             f"--output {name!r:.100} is not known.{hint} It is the name of a class or a JSON Schema in this notebook: "
             "a dataclass, a TypedDict, a pydantic model; or int, str, list."

@@ -2,8 +2,8 @@
 
 Model text, tool names, arguments, results, errors and addresses are hostile. They get into HTML only through `escape`,
 except Markdown, which goes through `visible_controls`, and which `toolcall_nb.render.markdown.flavor` renders with HTML
-off. For plain text and terminals, prose goes through `visible`; names, arguments and results go through
-`toolcall_nb.core.invisible_characters`, as in HTML.
+off. For plain text and terminals, prose goes through `visible`, what stands in one line through `visible_line`, and
+arguments and results through `toolcall_nb.core.invisible_characters`, as in HTML.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ __all__ = [
     "visible",
     "visible_controls",
     "visible_html",
+    "visible_line",
     "without_ansi",
 ]
 
@@ -55,6 +56,11 @@ def visible_controls(markdown: str) -> str:
     Each character stays one, so text may be passed in pieces, cut anywhere but within a surrogate pair.
     """
     return _CONTROL_BUT_LINE_ENDS.sub(_picture, well_formed(markdown))
+
+
+def visible_line(text: str) -> str:
+    """Returns a name, a path or a message in one line, with the characters that cannot be seen written out."""
+    return " ".join(escape_invisible(line_ends(join_surrogates(text))).split())
 
 
 def visible_html(html: str) -> str:

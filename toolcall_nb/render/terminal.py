@@ -75,10 +75,12 @@ class TerminalFace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._print_rest()
-        if self._live is not None:
-            self._live.update(Group(), refresh=True)
-            self._live.stop()
+        try:
+            self._print_rest()
+        finally:
+            if self._live is not None:  # it has redirected standard output
+                self._live.update(Group())
+                self._live.stop()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -304,8 +306,24 @@ def _certain(text: str) -> int:
 
 
 def _markdown(text: str, item: _Item) -> Padding:
-    drawn = Markdown(_with_json_as_code(visible(text)), hyperlinks=False)
+    drawn = _EscapedMarkdown(_with_json_as_code(visible(text)))
     return Padding(drawn, (0, 0, 0, len(item.margin)), expand=False)
+
+
+class _EscapedMarkdown(Markdown):
+    """Markdown whose HTML is text, and whose character references, such as ``&#27;``, become no control characters.
+
+    rich itself leaves HTML out, and fails for ``</kbd>`` without its beginning.
+    """
+
+    def __init__(self, text: str) -> None:
+        from markdown_it import MarkdownIt
+
+        super().__init__("", hyperlinks=False)
+        self.parsed = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).parse(text)
+        for token in self._flatten_tokens(self.parsed):
+            token.content, token.info = visible(token.content), visible(token.info)
+            token.attrs = {name: visible(f"{value}") for name, value in token.attrs.items()}
 
 
 def _with_json_as_code(text: str) -> str:

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from toolcall_nb.core.events import NOTICE
-from toolcall_nb.core.invisible_characters import escape_invisible
-from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.core.transcript import (
     CustomPart,
     DataPart,
@@ -23,7 +21,7 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 from toolcall_nb.render.card_sections import Section, error_sections, sections
-from toolcall_nb.render.escaping import line_ends, visible
+from toolcall_nb.render.escaping import visible, visible_line
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, Token, draw_value, format_hidden
 from toolcall_nb.render.value_summary import Table
@@ -118,8 +116,8 @@ def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence
     """
     title, name = shown_name(call)
     yield [
-        *(("", "▸ "), ("name", _line(title))),
-        *([("dim", f" ({_line(name)})")] if name else []),
+        *(("", "▸ "), ("name", visible_line(title))),
+        *([("dim", f" ({visible_line(name)})")] if name else []),
         *(("dim", " · "), ("state", shown_state(call, activity).word)),
     ]
     found = [*sections(call), *error_sections(call)]
@@ -151,8 +149,8 @@ def _section_lines(section: Section, earlier: str) -> Iterator[Sequence[Token]]:
 
 
 def _label(section: Section) -> Sequence[Token]:
-    note = [("dim", f" ({_line(section.note)})")] if section.note else []
-    return [("", INDENT), ("label", _line(section.label)), *note]
+    note = [("dim", f" ({visible_line(section.note)})")] if section.note else []
+    return [("", INDENT), ("label", visible_line(section.label)), *note]
 
 
 def _body(tokens: Iterable[Token], mark: str = "") -> Iterator[Sequence[Token]]:
@@ -167,10 +165,6 @@ def _last(lines: list[Sequence[Token]]) -> list[Sequence[Token]]:
     if hidden <= 0:
         return lines
     return [[("", INDENT * 2), ("c", f"… {hidden:,} earlier lines")], *lines[hidden:]]
-
-
-def _line(text: str) -> str:
-    return " ".join(escape_invisible(line_ends(join_surrogates(text))).split())
 
 
 def _tokens(section: Section) -> Iterator[Token]:
@@ -212,7 +206,7 @@ def table_text(table: Table) -> str:
 
 
 def _table_tokens(table: Table) -> Iterator[Token]:
-    rows = [[_line(cell) for cell in row] for row in (table.columns, *table.rows)]
+    rows = [[visible_line(cell) for cell in row] for row in (table.columns, *table.rows)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         text = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

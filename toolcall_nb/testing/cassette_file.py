@@ -23,6 +23,7 @@ from toolcall_nb.chat.request import request_messages
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, from_dict
+from toolcall_nb.core.files import open_regular
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import REPLY_END, REQUEST, is_recording_header, read_recording
 from toolcall_nb.core.reducer import TranscriptBuilder
@@ -121,7 +122,9 @@ def read_cassette(path: Path) -> RecordedCassette:
 
 
 def _records(path: Path) -> Iterator[Any]:
-    for number, line in enumerate(path.read_text("utf-8", "replace").split("\n"), 1):  # JSON allows U+0085 in a line
+    with open_regular(path) as file:
+        text = file.read().decode("utf-8", "replace")
+    for number, line in enumerate(text.split("\n"), 1):  # JSON allows U+0085 in a line
         try:
             if line.strip():
                 yield read_json(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -13,6 +12,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, to_dict
+from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.recording import RECORDING, REPLY_END, REQUEST
 from toolcall_nb.core.reducer import TranscriptBuilder
@@ -86,9 +86,8 @@ class CassetteWriter:
         results = [Data(TOOL_RESULT, result, transient=True) for result in self._unseen_results()]
         events, _ = saved_value((Data(RECORDING, header, transient=True), *self._events, *results))
         path.parent.mkdir(parents=True, exist_ok=True)
-        written = path.with_name(f".{path.name}.new")
-        written.write_text("".join(f"{json_text(to_dict(event))}\n" for event in events), "utf-8")
-        os.replace(written, path)
+        with replaced_file(path) as file:
+            file.writelines(f"{json_text(to_dict(event))}\n".encode() for event in events)
 
     def _add(self, *events: Event) -> None:
         for event in events:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from typing import Any, TypeVar, overload
 
 from toolcall_nb.core.result_text import RESULT_LIMIT
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.decorated import note_decorated
 from toolcall_nb.tools.definition import Tool, as_tool, attach_tool
@@ -62,9 +62,8 @@ class Registry(Mapping[str, Tool]):
 
     def unknown(self, name: str) -> str:
         """Explains in a sentence that there is no tool of this name: what may have been meant, and what there is."""
-        close = get_close_matches(name, self._tools, 1)
         there = f"Tools: {', '.join(self)}." if self._tools else "There are no tools; make one with @tool."
-        return f"There is no tool {name!r:.100}." + (f" Did you mean {close[0]!r}?" if close else "") + f" {there}"
+        return f"There is no tool {name!r:.100}.{did_you_mean(name, self._tools)} {there}"
 
     def _tool(self, name: str) -> Tool:
         found = self._tools.get(name)

@@ -10,11 +10,11 @@ import inspect
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from types import MethodType
 from typing import Any, TypeAlias
 
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES, built_in_tool
 from toolcall_nb.tools.collection import Registry, registry
@@ -112,9 +112,7 @@ def tool_names(namespace: Mapping[str, Any] | None = None) -> list[str]:
 
 def unknown_name(kind: str, name: str, known: list[str]) -> str:
     """Explains in a sentence that a name is not there: what may have been meant, and what there is."""
-    close = get_close_matches(name, known, 1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"There is no {kind} {name!r:.100}.{hint} There are: {', '.join(known) or 'none'}."
+    return f"There is no {kind} {name!r:.100}.{did_you_mean(name, known)} There are: {', '.join(known) or 'none'}."
 
 
 def _main() -> Mapping[str, Any]:

@@ -18,6 +18,7 @@ import msgspec
 
 from toolcall_nb.core.call_table import CALL_COLUMNS, call_rows, message_calls
 from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
+from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Transcript
@@ -69,9 +70,10 @@ def write_parquet(runs: Iterable[tuple[RunEntry, RecordedRun]], folder: str | os
         os.makedirs(folder, exist_ok=True)
         with ExitStack() as stack:
             files = {name: os.path.join(folder, f"{name}{PARQUET}") for name in _SCHEMAS}
+            opened = {name: stack.enter_context(replaced_file(path)) for name, path in files.items()}
             writers = {
-                name: stack.enter_context(parquet.ParquetWriter(path, schemas[name], compression="zstd"))
-                for name, path in files.items()
+                name: stack.enter_context(parquet.ParquetWriter(file, schemas[name], compression="zstd"))
+                for name, file in opened.items()
             }
             size = 0
             for number, (entry, run) in enumerate(runs):

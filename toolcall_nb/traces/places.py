@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import IO, Any
 
+from toolcall_nb.core.files import open_regular
 from toolcall_nb.errors import MissingPackageError, UsageError
 
 __all__ = ["common_folder", "describe_error", "is_remote", "list_places", "open_place", "suffix_of"]
@@ -31,7 +32,7 @@ def suffix_of(place: str) -> str:
 def open_place(place: str) -> IO[bytes]:
     """Opens a file for reading. Raises `UsageError`, with the reason, where that fails."""
     try:
-        return _fsspec().open(place, "rb").open() if is_remote(place) else open(place, "rb")
+        return _fsspec().open(place, "rb").open() if is_remote(place) else open_regular(place)
     except MissingPackageError:
         raise
     except Exception as error:  # those of the storage services are of many kinds

@@ -15,6 +15,7 @@ from toolcall_nb.core.events import Diagnostic, Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UnknownFormatError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
+from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.traces.file_records import FileRecords
 from toolcall_nb.traces.formats import TRACE_FORMATS
 from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
@@ -109,7 +110,7 @@ class RecordedFile:
 def read_markdown(text: str, place: str) -> Transcript:
     """Reads a transcript. If a newer toolcall_nb wrote it, prints a line to standard error that names ``place``."""
     if (version := read_format_version(text)) > FORMAT_VERSION:
-        print(f"toolcall_nb: {place} is of {describe_newer_version(version)}.", file=sys.stderr)
+        print(f"toolcall_nb: {visible_line(place)} is of {describe_newer_version(version)}.", file=sys.stderr)
     return Transcript.from_markdown(text)
 
 

@@ -17,7 +17,9 @@ from toolcall_nb.redaction.saved_output import with_line
 from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.traces.formats.base import RecordedRun
-from toolcall_nb.traces.places import common_folder
+from toolcall_nb.traces.markdown_lines import MarkdownLines
+from toolcall_nb.traces.places import common_folder, open_place, suffix_of
+from toolcall_nb.traces.recorded_file import MARKDOWN
 from toolcall_nb.traces.run_index import RunEntry
 
 __all__ = ["Match", "Matches", "find_matches", "iterate_matches"]
@@ -25,15 +27,15 @@ __all__ = ["Match", "Matches", "find_matches", "iterate_matches"]
 _BEFORE = 40
 _AFTER = 120
 _SHOWN = 50
-_COLUMNS = ("run", "path", "run_id", "turn", "role", "call", "name", "field", "text")
+_COLUMNS = ("run", "path", "run_id", "turn", "role", "call", "name", "field", "text", "line")
 
 
 class Match(Struct, frozen=True):
     """The first place of a field where the pattern is.
 
     ``run`` is the number of the run in the collection that was searched. ``turn`` is the number of the message in its
-    transcript; ``call`` and ``name`` are those of the tool call, if it is in one. ``text`` is the place with the words
-    around it.
+    transcript, from 0; ``call`` and ``name`` are those of the tool call, if it is in one. ``text`` is the place with
+    the words around it. ``line`` is the line of a Markdown file, from 1; None in other files, and where it is unknown.
     """
 
     run: int
@@ -45,6 +47,7 @@ class Match(Struct, frozen=True):
     name: str | None
     field: str
     text: str
+    line: int | None = None
 
 
 class Matches(Sequence[Match]):
@@ -128,6 +131,7 @@ def iterate_matches(
 
 
 def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPattern) -> Iterator[Match]:
+    lines: MarkdownLines | None = None
     for turn, message in enumerate(run.transcript.messages):
         last: tuple[int, str] | None = None
         for part, text in message_texts(message):
@@ -137,7 +141,16 @@ def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPat
                 last = (id(part), text.field)
                 call, name = (part.id, part.name) if isinstance(part, ToolCall) else (None, None)
                 words = _around(text, *span)
-                yield Match(number, entry.path, entry.id, turn, message.role, call, name, text.field, words)
+                lines = lines or _markdown_lines(entry, run)
+                line = None if lines is None else lines.find(part, text.field, text.text, *span)
+                yield Match(number, entry.path, entry.id, turn, message.role, call, name, text.field, words, line)
+
+
+def _markdown_lines(entry: RunEntry, run: RecordedRun) -> MarkdownLines | None:
+    if suffix_of(entry.source) != MARKDOWN:
+        return None
+    with open_place(entry.source) as file:
+        return MarkdownLines(file.read().decode("utf-8-sig", "replace"), run.transcript)
 
 
 def _around(text: FieldText, start: int, end: int) -> str:

@@ -17,10 +17,12 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 from toolcall_nb.core.events import Event, to_dict
+from toolcall_nb.core.files import open_regular, replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
+from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.traces.file_records import RECORD_READERS
 from toolcall_nb.traces.parquet_files import PARQUET
 from toolcall_nb.traces.places import describe_error, suffix_of
@@ -56,7 +58,8 @@ def read_transcript_file(path: Path | str, dialect: str | None = None) -> Transc
         raise UsageError(f"{path} holds several runs. read_many({f'{path}'!r}) reads them, and its [0] is the first.")
     if file.problems:
         more = f" and {len(file.problems) - 1} more" if len(file.problems) > 1 else ""
-        print(f"toolcall_nb: left out of {path}: {file.problems[0].message}{more}.", file=sys.stderr)
+        words = f"toolcall_nb: left out of {path}: {file.problems[0].message}{more}."
+        print(visible_line(words), file=sys.stderr)
     return runs[0].transcript
 
 
@@ -76,15 +79,22 @@ def write_file(transcript: Transcript, path: Path, *, timings: bool = False) -> 
     """
     write = check_writable(path)
     try:
-        if path.exists() and (version := read_format_version(path.read_text("utf-8-sig", "replace"))) > FORMAT_VERSION:
+        if path.is_file() and (version := _format_version(path)) > FORMAT_VERSION:
             raise UsageError(
                 f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
             )
-        path.write_text(write(transcript, timings), "utf-8", "replace")
+        content = write(transcript, timings).encode("utf-8", "replace")
+        with replaced_file(path) as file:
+            file.write(content)
     except UsageError:
         raise
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be written: {describe_error(error)}") from None
+
+
+def _format_version(path: Path) -> int:
+    with open_regular(path) as file:
+        return read_format_version(file.read().decode("utf-8-sig", "replace"))
 
 
 def check_readable(path: str) -> str:

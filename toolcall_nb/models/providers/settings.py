@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.providers.catalog import PROVIDER_NAMES
 from toolcall_nb.models.providers.seeing import PICTURES
@@ -63,8 +63,7 @@ def _refusal(name: str, known: Iterable[str]) -> str:
 
 def _hint(name: str, known: Iterable[str]) -> str:
     """The most similar name, or all names."""
-    close = get_close_matches(name, sorted(known), 1)
-    return f"Did you mean {close[0]!r}?" if close else f"There are: {', '.join(sorted(known))}."
+    return did_you_mean(name, sorted(known)).lstrip() or f"There are: {', '.join(sorted(known))}."
 
 
 def _class_settings(model: type) -> set[str]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from toolcall_nb.core.events import Object
+from toolcall_nb.core.files import replaced_file
 from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
@@ -106,34 +105,14 @@ def _write(path: Path, text: _Text, content: str) -> None:
     except UnicodeEncodeError:
         raise InvalidInput("new_string holds half a character (a lone surrogate)") from None
     with _file_errors(path):
-        if not os.access(path, os.W_OK):
+        if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
             raise InputOutputFailed(f"Permission denied: {path}")
         _check_unchanged(path, text.state)
-        with _beside(path) as temporary:
-            Path(temporary).write_bytes(raw)
-            _take_over(temporary, text.state)
+        with replaced_file(path) as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())  # so that nothing slow comes between the check and the replacement
             _check_unchanged(path, text.state)
-            os.replace(temporary, path)
-
-
-@contextlib.contextmanager
-def _beside(path: Path) -> Iterator[str]:
-    """Yields the name of a new file in the same folder; removes the file afterwards if it is still there."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".edit-", suffix=".tmp")
-    os.close(descriptor)
-    try:
-        yield temporary
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-
-
-def _take_over(temporary: str, state: os.stat_result) -> None:
-    """Gives the new file the mode of the old one, and its owner where that is allowed."""
-    if hasattr(os, "chown"):
-        with contextlib.suppress(PermissionError):
-            os.chown(temporary, state.st_uid, state.st_gid)
-    os.chmod(temporary, stat.S_IMODE(state.st_mode))
 
 
 def _check_unchanged(path: Path, state: os.stat_result) -> None:

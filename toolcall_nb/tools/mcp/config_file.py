@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolcall_nb.core.events import Object
+from toolcall_nb.core.files import open_regular
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.mcp.open_servers import server_tools
@@ -40,7 +41,8 @@ def config_file_tools(path: str | os.PathLike[str]) -> list[Tool]:
     """
     file = Path(path).expanduser().absolute()
     try:
-        text = _COMMENT.sub(_text_only, file.read_text("utf-8-sig"))
+        with open_regular(file) as opened:
+            text = _COMMENT.sub(_text_only, opened.read().decode("utf-8-sig"))
         given = json.loads(_FINAL_COMMA.sub(_text_only, text))
     except FileNotFoundError:
         raise UsageError(f"There is no file {os.fspath(path)!r} with MCP servers in {Path.cwd()}.") from None
