@@ -98,7 +98,7 @@ class _Writer:
 
     def widths(self, numbers: Sequence[int]) -> list[int]:
         """Returns the characters that each label and column takes in the header and in these rows."""
-        rows = [[*self._table.labels, *(self._table.names[column] for column in self._columns)]]
+        rows: list[Row] = [[*self._table.labels, *(self._table.names[column] for column in self._columns)]]
         rows += [row for number in numbers for row in self._read(number, number + 1)]
         cells = [[len(self._cell(value)[0]) + 1 for value in row] for row in rows]
         return [sum(column) for column in zip(*cells, strict=True)]

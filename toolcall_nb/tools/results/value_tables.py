@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["ValueTable", "array_table", "value_table"]
+__all__ = ["Row", "ValueTable", "array_table", "numpy_items", "value_table"]
 
 Row: TypeAlias = Sequence[Any]
 
@@ -131,10 +131,9 @@ def _polars_series(series: Any) -> ValueTable:
 
 
 def _arrow_table(table: Any) -> ValueTable:
-    def column_part(column: int, part: slice) -> Sequence[Any]:
-        return _arrow_items(table.column(column), part)
-
-    return _of_columns(table.schema.names, table.num_rows, column_part)
+    return _of_columns(
+        table.schema.names, table.num_rows, lambda column, part: _arrow_items(table.column(column), part)
+    )
 
 
 def _arrow_array(array: Any) -> ValueTable:
