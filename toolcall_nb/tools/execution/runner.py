@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT
+from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_text
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
 from toolcall_nb.tools.execution.interrupts import check_stop
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
@@ -20,7 +20,7 @@ from toolcall_nb.tools.output import Preliminary, ProgressCallback
 from toolcall_nb.tools.output.captured_output import captured_output
 from toolcall_nb.tools.output.figures import figure_of
 from toolcall_nb.tools.results.failures import InvalidInput, ToolFailed
-from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, to_json_value
+from toolcall_nb.tools.results.json_values import MAX_TEXT, to_json_value
 from toolcall_nb.tools.results.result import output_and_display, text_for_model
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.schemas.parameters import WrongArguments
@@ -144,7 +144,7 @@ def exception_text(error: BaseException) -> str:
     except Exception:  # an exception's own __str__ may raise
         message = ""
     text = (message or name) if issubclass(type(error), ToolFailed) else f"{name}: {message}" if message else name
-    return cut_text(text, MAX_TEXT)
+    return truncate_text(text, MAX_TEXT)
 
 
 def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any:

@@ -27,7 +27,6 @@ from toolcall_nb.tools.results.value_tables import array_table, numpy_items, val
 
 __all__ = [
     "MAX_TEXT",
-    "cut_text",
     "has_json",
     "safe_repr",
     "to_json_value",
@@ -120,16 +119,6 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("", text)
 
 
-def cut_text(text: str, limit: int, expression: str = "") -> str:
-    """Returns the text, or ``limit`` characters from its beginning and its end, with a notice of what is left out."""
-    left_out = len(text) - limit
-    if left_out <= 0:
-        return text
-    tail = limit // 2
-    head = limit - tail
-    return f"{text[:head]}\n… {left_out:,} characters left out{_all_in(expression)} …\n{text[len(text) - tail :]}"
-
-
 def _all_in(expression: str) -> str:
     return f", all in {expression}" if expression else ""
 
@@ -195,7 +184,7 @@ class _Conversion:
         """Returns as much of the text as there is room for."""
         room = max(0, self._text)
         self._text = max(0, room - len(text))
-        return cut_text(text, room, self._expression)
+        return truncate_text(text, room, self._expression)
 
     def _container(self, value: Any, depth: int) -> Json:
         if id(value) in self._inside:

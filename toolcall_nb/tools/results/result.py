@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
 from toolcall_nb.tools.results.frame_display import with_note
 from toolcall_nb.tools.results.json_values import (
     MAX_TEXT,
-    cut_text,
     has_json,
     to_json_value,
     to_model_text,
@@ -116,7 +115,7 @@ def output_and_display(
         bundle["text/html"] = _attempt(lambda: with_note(bundle["text/html"], table, expression, write_cell))
     if not has_json(value):
         plain = _plain_text(bundle, output, value)
-        output = output if plain == output else cut_text(plain, max_text, expression)
+        output = output if plain == output else truncate_text(plain, max_text, expression)
     display = clean_bundle(bundle, expression)
     close_figure(figure)
     return output, display
