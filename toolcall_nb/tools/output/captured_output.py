@@ -86,7 +86,7 @@ class CapturedOutput:
         self._patched: list[PatchedMethod] = []
         self._on_progress = on_progress
         self._interval = interval
-        self._context = contextvars.copy_context()
+        self.context = contextvars.copy_context()
         self._state_lock = threading.RLock()
         self._report_lock = threading.RLock()
         self._due, self._end = threading.Event(), threading.Event()
@@ -210,7 +210,7 @@ class CapturedOutput:
             if self._thread is not None or self._end.is_set():
                 return
             self._thread = threading.Thread(
-                target=self._context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
+                target=self.context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
             )
         if not start_if_possible(self._thread):
             self._thread = None
