@@ -3,7 +3,7 @@
 The result goes into every saved form of a transcript, so its size is bounded here and nowhere else. In place of what is
 left out stands its number, and the expression by which the kernel still has the whole value. Memory addresses are
 removed and sets are sorted, so that the same run gives the same result. Frames, series and large arrays become CSV
-(`toolcall_nb.tools.results.table_text`), wherever they are in the value.
+(`toolcall_nb.tools.results.table_csv`), wherever they are in the value.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import msgspec
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_text
-from toolcall_nb.tools.results.table_text import table_text
+from toolcall_nb.tools.results.table_csv import table_csv
 from toolcall_nb.tools.results.value_tables import array_table, numpy_items, value_table
 
 __all__ = [
@@ -170,7 +170,7 @@ class _Conversion:
                 table = array_table(value)
             if table is None:
                 return None
-            text = table_text(table, min(self._max_table, max(0, self._text)), self._expression, write_cell)
+            text = table_csv(table, min(self._max_table, max(0, self._text)), self._expression, write_cell)
         except Exception:  # a frame of a kind that its package cannot read by rows
             return None
         return self.text(text)

@@ -1,4 +1,4 @@
-"""Writes tables as CSV of bounded length that counts what it leaves out: `table_text`.
+"""Writes tables as CSV of bounded length that counts what it leaves out: `table_csv`.
 
 A table that fits is written whole. Of any other, long cells are shortened first; then columns are left out of the
 middle, and then rows.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from toolcall_nb.tools.results.value_tables import Row, ValueTable
 
-__all__ = ["cell_text", "left_out_note", "table_text"]
+__all__ = ["cell_text", "left_out_note", "table_csv"]
 
 _PART = 100
 """Rows that are read at once."""
@@ -36,7 +36,7 @@ class _Line(NamedTuple):
     hidden: int
 
 
-def table_text(
+def table_csv(
     table: ValueTable, limit: int, expression: str = "", write_cell: Callable[[Any], str] | None = None
 ) -> str:
     """Writes the table as CSV in ``limit`` characters; the last line counts the rows, columns and characters left out.
