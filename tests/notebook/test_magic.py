@@ -332,6 +332,47 @@ def test_an_interrupt_ends_the_cell_quietly_and_the_next_turn_can_follow(said: S
     assert chat_of(said).transcript.messages[-1].aborted is None
 
 
+WAITS_FOR_ITSELF = {
+    "the tool's thread": "ask()",
+    "a thread of its own": (
+        "errors = []\n    def run():\n        try:\n            ask()\n        except Exception as error:\n"
+        "            errors.append(error)\n    thread = threading.Thread(target=run)\n    thread.start()\n"
+        "    thread.join()\n    raise errors[0]"
+    ),
+    "a pool": "ThreadPoolExecutor(1).submit(ask).result()",
+    "a coroutine": "asyncio.run(asyncio.to_thread(ask))",
+}
+
+
+@pytest.mark.parametrize("parallel", ["", "many"])
+@pytest.mark.parametrize("body", WAITS_FOR_ITSELF.values(), ids=WAITS_FOR_ITSELF)
+def test_a_tool_that_asks_in_the_thread_that_waits_for_it_is_refused(said: Said, body: str, parallel: str) -> None:
+    said(
+        "import asyncio, threading\nfrom concurrent.futures import ThreadPoolExecutor\n"
+        "def ask():\n    get_ipython().run_cell_magic('toolchat', '--speed 0', 'Hello')\n"
+        f"def asks_itself(x: int) -> int:\n    {body}"
+    )
+    model = "mock:parallel" if parallel else "mock:call"
+    out = said.out(f"%%toolchat --model {model} --tools asks_itself --speed 0\nDo it")
+    assert "runs in a tool that the thread 'main' waits for" in out
+    assert {call.state.value for call in chat_of(said).calls.values()} == {"output-error"}
+    assert "Hello" in said.out("%%toolchat --model mock:text --speed 0\nHello")
+
+
+def test_a_tool_may_ask_in_another_thread_but_not_back_in_its_own(said: Said) -> None:
+    said(
+        "def inner(x: int) -> int:\n    get_ipython().run_cell_magic('toolchat', '--speed 0', 'Hello')\n"
+        "def outer(x: int) -> str:\n"
+        "    ask = get_ipython().run_cell_magic\n"
+        "    ask('toolchat', '--thread other --model mock:call --tools inner --speed 0', 'Go')\n"
+        "    return 'done'"
+    )
+    out = said.out("%%toolchat --model mock:call --tools outer --speed 0\nDo it")
+    assert "runs in a tool that the thread 'main' waits for" in out
+    (call,) = chat_of(said).calls.values()
+    assert call.state.value in ("output-available", "output-error")
+
+
 def test_what_a_tool_or_a_model_raises_is_shown_and_no_traceback_of_ours(said: Said) -> None:
     class Broken:
         def stream(self, messages: Any, tools: Any) -> Any:

@@ -177,6 +177,63 @@ def test_recorded_texts_are_not_changed(name: str) -> None:
         assert masked_text(text, {})[0] is text, path.name
 
 
+@pytest.mark.parametrize("secret", ["QqAOPHgigtmY", "correcthorse", "83749201", "p@ss!word", "xkqzvb"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DB_PASS={}",
+        '{"cmd": "password={}"}',
+        '{"t":"password: {}"}',
+        "mysql --password={}",
+        "mysql --password {}",
+        "curl -u user:{} https://x.org",
+        "postgres://user:{}@host/db",
+        "ENV DB_PASSWORD={}",
+        "ENV DB_PASSWORD {}",
+        'password = "{}"  # x',
+        'password: "{}"',
+        "password: '{}'",
+        'os.environ["DB_PASSWORD"] = "{}"',
+        "setx DB_PASSWORD {}",
+        "password => '{}'",
+        "'password': '{}'",
+        "password={}",
+        "DB_PASSWORD={}",
+        "export PGPASSWORD={}",
+        "password: {}",
+        "  db_password: {}",
+        '"password": "{}"',
+        '{"password": "{}"}',
+        '{"db":{"password":"{}"}}',
+        'password = "{}"',
+        "password = '{}'",
+        'connect(user="x", password="{}")',
+        "API_KEY={}",
+        "https://x.org/?user=a&password={}",
+        "Server=x;User Id=y;Password={};",
+        "<password>{}</password>",
+        "docker run -e POSTGRES_PASSWORD={} postgres",
+        '"client_secret": "{}"',
+        '"pin_password": "{}"',
+        'SECRET_KEY="{}"',
+        "passphrase: {}",
+        "login with password={} and go",
+        '{"text": "a\\\\npassword: {}\\\\nb"}',
+        "- name: DB_PASSWORD\n  value: {}",
+        '{"name": "DB_PASSWORD", "value": "{}"}',
+        'password: str = "{}"',
+    ],
+)
+def test_a_named_secret_is_masked_whatever_its_shape_is(text: str, secret: str) -> None:
+    assert masked_text(text.replace("{}", secret), {})[0] == text.replace("{}", MASK)
+
+
+@pytest.mark.parametrize("secret", ["QqAOPHgigtmY", "83749201", "8a3kf9zq"])
+@pytest.mark.parametrize("text", ["api_key: {}", "password = {}"])
+def test_where_a_program_may_name_a_variable_a_secret_is_masked_that_is_no_name(text: str, secret: str) -> None:
+    assert masked_text(text.format(secret), {})[0] == text.format(MASK)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -10,12 +10,15 @@ import pytest
 
 from tests.fixtures.render.samples import LONG, body, call, saying
 from tests.render.test_live_html import Tree, after
+from tests.support.secret_samples import made_up_key
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.result_text import format_output, truncate_text
 from toolcall_nb.core.transcript import Approval, State
+from toolcall_nb.redaction.masked_values import masked_value
 from toolcall_nb.render.html_output.live_html import LiveHtml
 from toolcall_nb.render.html_output.page import fragment, to_html
 from toolcall_nb.render.text import to_text
+from toolcall_nb.tools import Tool
 
 LINES = "".join(f"line {number}\n" for number in range(1, 1_001))
 
@@ -102,9 +105,60 @@ def test_a_value_that_is_drawn_whole_has_no_fold(value: Any) -> None:
 
 def test_a_huge_value_names_where_all_of_it_is() -> None:
     html = body(saying(call(output={"text": "x" * 500_000})))
-    name = "All of it, as JSON the first 100,000 characters; all: chat.calls[&#39;call_1&#39;].output"
+    name = "As JSON the first 100,000 characters; more: chat.calls[&#39;call_1&#39;].output"
     assert list(folds(html)) == [name]
     assert len(html) < 200_000
+
+
+def saved(value: Any) -> str:
+    """The card of a call whose tool returned this value."""
+    outcome = Tool.from_function(lambda: value, name="f").run({}, None, "chat.outcomes['call_1'].value")
+    return unescape(body(saying(call(output=outcome.output, model_text=outcome.model_text))))
+
+
+def test_a_text_that_was_too_long_to_save_says_how_long_it_was_and_where_it_is() -> None:
+    names = list(folds(saved("x" * 11_000_000)))
+    assert names == [
+        "10,980,000 more characters … 10,780,000 more characters: chat.outcomes['call_1'].value",
+        "Told to the model 20,036 characters, 10,980,000 left out",
+    ]
+    first, *_ = folds(saved("x\n" * 5_500_000))
+    assert first.startswith("10,999,599 more characters … 10,799,599 more characters: chat.outcomes")
+
+
+def test_the_size_stays_true_when_a_secret_in_the_text_was_masked() -> None:
+    key = made_up_key("sk-", 4_000)
+    outcome = Tool.from_function(lambda: key + " x" * 5_000_000, name="f").run({}, None, "chat.outcomes['a'].value")
+    masked, _ = masked_value(outcome.output, {})
+    assert len(masked) < len(str(outcome.output))
+    [name, *_] = folds(body(saying(call(output=masked))))
+    assert "chat.outcomes[&#39;a&#39;].value" in name
+    assert name.startswith("9,9")
+
+
+@pytest.mark.parametrize(
+    ("value", "hidden"),
+    [
+        ([[n] for n in range(100_000)], "99,800 more items"),
+        ([{"n": n, "m": n} for n in range(100_000)], "99,800 more rows"),
+        ({f"{n}": n for n in range(100_000)}, "99,800 more keys"),
+        ({"text": "y" * 11_000_000}, "10,980,005 more characters"),
+    ],
+)
+def test_members_of_a_value_that_were_not_saved_are_counted(value: Any, hidden: str) -> None:
+    html = saved(value)
+    assert hidden in html
+    assert "All of it" not in html
+
+
+def test_an_error_that_was_cut_says_that_its_middle_was_not_kept() -> None:
+    def fail() -> None:
+        raise ValueError("e" * 10_000_000)
+
+    error = Tool.from_function(fail, name="f").run({}, None).error
+    [name] = folds(body(saying(call(State.OUTPUT_ERROR, error=error))))
+    assert name.startswith("9,980,0")
+    assert "without the 9,500,012 characters that were not kept" in name
 
 
 def test_a_value_that_json_cannot_hold_has_no_fold() -> None:

@@ -14,6 +14,58 @@ from tests.support.gitleaks_rules import key_of
 __all__ = ["harmless_texts"]
 
 _LINES = r"""
+password = input()
+token=max_tokens
+"password": null
+password: required
+the password is wrong
+password=password
+password = getpass()
+def f(user: str, password: str = ""): ...
+connect(user=user, password=password)
+connect(user=user, password=user_input)
+password = user_input
+    password=settings.password,
+    password=user_value,
+  password: string;
+  password: string
+  password: SecretStr
+"password": "string"
+"password": {"type": "string"}
+"password": "The password of the user"
+Password: please enter it
+type="password"
+"password": "your-password"
+"password": "********"
+password: <your password>
+password: ${DB_PASSWORD}
+DB_PASSWORD=$PASSWORD
+DB_PASSWORD=${PASSWORD}
+API_KEY=your_api_key_here
+API_KEY=xxxxxxxxxxxx
+credentials: "include"
+apiKey: "X-API-Key"
+authorization: Bearer
+password: incorrect
+"password": "required"
+"error": "wrong password: denied"
+secret: my-registry-secret
+secretKeyRef: mysecret
+password: password
+"secret": "secret"
+if password == expected:
+password != confirmed
+passwd:         files systemd
+<label for="password">Password</label>
+"forgotPassword": "Vergessen"
+password=changeme
+password = os.environ["X"]
+password = response.json
+lambda password: validate
+assert secret == expected_value
+"license": "Apache"
+PASSWORD_HASHERS = x
+authorization: string
 commit <x40>⏎Author: Ann <a@b.org>
 * <x7> Merge branch 'token-cache-2'
 request id <uuid>

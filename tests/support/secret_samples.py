@@ -51,6 +51,18 @@ _FORMS: dict[str, tuple[str, int]] = {
     **{f"dckr_{kind}_": (_ALL + "-", 26) for kind in ("pat", "oat")},
     **{f"gl{kind}-": (_ALL, 20) for kind in ("rt", "dt", "ft", "imt", "agent", "oas", "cbt")},
     "ABSK": (_ALL, 120),
+    **{f"tskey-{kind}-": (_ALL + "-", 40) for kind in ("api", "auth", "client", "scim", "webhook")},
+    "vercel_blob_rw" + "_": (_ALL + "_", 47),
+    **{f"ph{kind}_": (_ALL, 43) for kind in "xsar"},
+    **{prefix: (_ALL, 64) for prefix in ("napi_", "apify_api_", "dtn_", "flp_", "hcaik_", "hcxik_", "m0-")},
+    **{f"cf{kind}_": (_ALL, 48) for kind in ("k", "ut", "at")},
+    "cio": (_ALL, 30),
+    "mdb_sa_sk_": (_ALL + "-_", 40),
+    "AVNS" + "_": (_ALL + "-_", 19),
+    "bb_live_": (_ALL + "-_", 40),
+    "KGAT" + "_": ("0123456789abcdef", 32),
+    "signkey-prod-": ("0123456789abcdef", 64),
+    "glrtr" + "-": (_ALL + "-_", 20),
 }
 
 

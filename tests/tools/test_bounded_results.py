@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -68,10 +69,10 @@ LARGE: dict[str, tuple[Callable[[], Any], str]] = {
     "strings": (lambda: ["x" * 1_000] * 100_000, "more, all in"),
     "text": (lambda: "x" * 50_000_000, "49,500,000 characters left out, all in"),
     "bytes": (lambda: b"x" * 50_000_000, "<bytes: 50,000,000 bytes, all in"),
-    "array": (array, "1,000,000 numbers, all in"),
-    "arrays": (lambda: {"a": array(), "b": [array()]}, "1,000,000 numbers, all in"),
-    "frame": (frame, "[1000000 rows x 2 columns]\n… all in"),
-    "series": (lambda: frame()["n"], "Length: 1000000, dtype: int64\n… all in"),
+    "array": (array, "of 1,000 rows, 571 of 1,000 columns; all in"),
+    "arrays": (lambda: {"a": array(), "b": [array()]}, "of 1,000 rows, 571 of 1,000 columns; all in"),
+    "frame": (frame, "of 1,000,000 rows; all in"),
+    "series": (lambda: frame()["n"], "of 1,000,000 rows; all in"),
     "repr": (HugeRepr, "49,500,000 characters left out, all in"),
     "html": (HugeHtml, "HugeHtml object"),
     "picture": (HugePicture, "HugePicture object"),
@@ -149,7 +150,19 @@ def test_the_model_is_sent_as_much_as_the_tool_s_limit_allows() -> None:
     assert outcome.model_text is not None
     assert len(outcome.model_text) > 999_000
     assert "left out" in outcome.model_text
-    assert "980,001 more" in str(run(lambda: list(range(1_000_000))).model_text)
+    text = str(run(lambda: list(range(1_000_000))).model_text)
+    *kept, note = json.loads(text)
+    assert len(kept) > 3_000
+    assert len(text) < 20_200
+    assert note == f"… {1_000_000 - len(kept):,} more, all in {WHOLE}"
+
+
+@pytest.mark.parametrize("wrap", [lambda text: text, lambda text: {"log": text}, lambda text: ["first", [text]]])
+def test_the_model_is_sent_the_size_of_what_there_was_and_not_of_a_copy(wrap: Callable[[str], Any]) -> None:
+    text = str(run(lambda: wrap("x" * 11_000_000)).model_text)
+    kept = text.count("x")
+    assert f"{11_000_000 - kept:,} characters left out" in text
+    assert text.count("left out") == 1
 
 
 @pytest.mark.sampled(3)
@@ -207,4 +220,4 @@ def test_a_large_array_leaves_a_small_cell_in_a_kernel(tmp_path: Any) -> None:
         shown = kernel.run("%%toolchat --model mock:call --tools matrix\nmatrix", attended=False)
         saved = [m["content"]["data"] for m in shown if m["msg_type"] == "display_data"]
         assert sum(len(text) for bundle in saved for text in bundle.values()) < 100_000
-        assert "1,000,000 numbers, all in chat.outcomes[" in saved[-1]["text/markdown"]
+        assert " of 1,000 columns; all in chat.outcomes[" in saved[-1]["text/markdown"]

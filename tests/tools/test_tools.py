@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -248,15 +249,6 @@ class _BadRepr:
         raise RuntimeError
 
 
-class _Numpy:
-    """Has the manners of a NumPy scalar, which is no dependency of the tests."""
-
-    __module__ = "numpy"
-
-    def tolist(self) -> Any:
-        return [1, 2.5]
-
-
 class _Plain:
     pass
 
@@ -283,7 +275,8 @@ class _Plain:
         (decimal.Decimal("1.10"), "1.10"),
         (uuid.UUID(int=0), "00000000-0000-0000-0000-000000000000"),
         (Path("a/b"), "a/b"),
-        (_Numpy(), [1, 2.5]),
+        (numpy.array([1, 2.5]), [1, 2.5]),
+        (numpy.float64(2.5), 2.5),
         (10**30, 10**30),
         (1 + 2j, "(1+2j)"),
         (_BadRepr(), "<_BadRepr>"),

@@ -53,6 +53,20 @@ def test_what_is_written_is_read_back(runs: Runs, tmp_path: Path) -> None:
     assert [run.id for run in back.search("late").runs] == ["run-1"]
 
 
+def test_secrets_are_masked_in_the_files(tmp_path: Path) -> None:
+    password = "correcthorse"
+    call = ToolCall(
+        id="a", name="f", state=State.OUTPUT_AVAILABLE, input={"password": password}, output=f"PWD={password}"
+    )
+    transcript = Transcript((Message("user", (TextPart(f"DB_PASSWORD={password}"),)), Message("assistant", (call,))))
+    (back,) = written([RecordedRun(id="a", transcript=transcript, path="a.md", title=f"password={password}")], tmp_path)
+    for name in ("runs", "calls", "messages"):
+        rows = pyarrow.parquet.read_table(tmp_path / f"{name}.parquet").to_pylist()
+        assert password not in repr(rows)
+        assert "[masked]" in repr(rows)
+    assert back.transcript.messages[0].text == "DB_PASSWORD=[masked]"
+
+
 @settings(max_examples=40, deadline=None)
 @given(transcript=transcripts())
 def test_every_transcript_is_read_back(tmp_path_factory: pytest.TempPathFactory, transcript: Transcript) -> None:

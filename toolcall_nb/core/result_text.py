@@ -1,17 +1,36 @@
-"""Formats a tool result as the text that is sent back to the model, `format_result`, in limited length."""
+"""Formats a tool result as the text that is sent back to the model, `format_result`, in limited length.
+
+Where a text or a list was cut, a note says how much is left out; `count_characters` and `count_items` count with it.
+"""
 
 from __future__ import annotations
 
 import json
+import re
+from typing import NamedTuple
 
-from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = ["RESULT_LIMIT", "format_output", "format_result", "truncate_output", "truncate_text"]
+__all__ = [
+    "RESULT_LIMIT",
+    "Truncation",
+    "count_characters",
+    "count_items",
+    "format_output",
+    "format_result",
+    "read_truncation",
+    "truncate_output",
+    "truncate_text",
+]
 
 RESULT_LIMIT = 20_000
 """The number of characters of a result that a model is sent, unless its tool sets another limit."""
+
+_TRUNCATION = re.compile(r"\n… (\d{1,3}(?:,\d{3}){0,6}) characters left out(?:, all in ([^\n]{1,200}))? …\n")
+_LONGEST_NOTE = 300
+_MORE_ITEMS = re.compile(r"… (\d{1,3}(?:,\d{3}){0,6}) more(?:, all in .{1,200})?")
 
 _FAILED = "The tool failed."
 _DENIED = "The call was denied"
@@ -60,11 +79,54 @@ def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:
     return truncate_text(text, limit) if len(text) > limit else None
 
 
-def truncate_text(text: str, limit: int) -> str:
-    """Returns the text, or ``limit`` characters of its beginning and end with a note of how many were left out."""
+def truncate_text(text: str, limit: int, expression: str = "") -> str:
+    """Returns the text, or ``limit`` characters of its beginning and end with a note of how many were left out.
+
+    ``expression`` is how the kernel has all of it. `read_truncation` reads the note.
+    """
     left_out = len(text) - limit
     if left_out <= 0:
         return text
     tail = limit // 2
     head = limit - tail
-    return f"{text[:head]}\n… {left_out:,} characters left out …\n{text[head + left_out :]}"
+    location = f", all in {expression}" if expression else ""
+    return f"{text[:head]}\n… {left_out:,} characters left out{location} …\n{text[head + left_out :]}"
+
+
+class Truncation(NamedTuple):
+    """A note of `truncate_text`: its position and length, how many characters it stands for, and where all are."""
+
+    position: int
+    length: int
+    count: int
+    expression: str
+
+
+def read_truncation(text: str) -> Truncation | None:
+    """Returns the note near the middle of a text that `truncate_text` has cut; None if there is none.
+
+    The same words may stand anywhere else in a text. It is not exactly the middle once secrets were masked.
+    """
+    middle, reach = len(text) // 2, max(_LONGEST_NOTE, len(text) // 20)
+    notes = _TRUNCATION.finditer(text, max(0, middle - reach), middle + reach)
+    note = min(notes, key=lambda match: abs(match.start() + match.end() - len(text)), default=None)
+    if note is None:
+        return None
+    return Truncation(note.start(), len(note[0]), int(note[1].replace(",", "")), note[2] or "")
+
+
+def count_characters(text: str, start: int) -> int:
+    """Returns how many characters there are from ``start`` on, with those that `truncate_text` left out there."""
+    note = read_truncation(text)
+    count = len(text) - start
+    return count if note is None or note.position < start else count - note.length + note.count
+
+
+def count_items(value: list[Json] | Object, start: int) -> int:
+    """Returns how many items or keys there are from number ``start`` on, with those that were not saved.
+
+    Where some were not, the last item says so: ``… 3 more, all in …``, of an object under the key ``…``.
+    """
+    last = value[-1] if isinstance(value, list) and value else value.get("…") if isinstance(value, dict) else None
+    note = _MORE_ITEMS.fullmatch(last) if isinstance(last, str) else None
+    return len(value) - start + (0 if note is None else int(note[1].replace(",", "")) - 1)

@@ -185,10 +185,18 @@ class NotebookThreads:
         return "" if running else "Nothing is running."
 
     def _wait_until_free(self, name: str) -> None:
-        """Waits until the thread has answered in the background. Raises `UsageError` if the wait is interrupted."""
+        """Waits until the thread has answered in the background.
+
+        Raises `UsageError` if the wait is interrupted, or if the answer waits for a tool that runs this code.
+        """
         run = self._runs.get(name)
         if run is None or not run.is_running:
             return
+        if run.is_around():
+            raise UsageError(
+                f"This code runs in a tool that the thread {name!r} waits for, so it cannot use that thread. "
+                "Choose another one with --thread NAME."
+            )
         from IPython.display import DisplayHandle
 
         from toolcall_nb.notebook.live_display import LiveDisplay

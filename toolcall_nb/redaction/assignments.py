@@ -11,7 +11,7 @@ import string
 from collections.abc import Iterator
 
 from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, keys_beside, naming
-from toolcall_nb.redaction.value_shapes import is_digest, is_literal, is_mixed, is_random
+from toolcall_nb.redaction.value_shapes import has_odd_words, is_chosen, is_digest, is_literal, is_mixed, is_random
 
 __all__ = ["WITH_DIGIT", "in_assignments", "in_manifests", "is_value", "value_at"]
 
@@ -19,7 +19,11 @@ _BARE = r"[^\s\"'`<>(){}\[\],;&\\|=:]"
 _SIGN = r"[=:>|,](?:(?<=[=:>|])[=:>|]*+|(?<=[\"'`],))[\s\"'`\\*|>]*+"
 WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|0-9]{0,100}+[0-9]"
 _LETTERS = r"[A-Za-z]{12}"
-_ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})(?={WITH_DIGIT}|{_LETTERS})")
+_ASSIGNED = re.compile(rf"{_SIGN}(?=[^\s\"'`<>(){{}}\[\],;&\\|]{{6}})((?={WITH_DIGIT}|{_LETTERS}))?+")
+_SECRET_NAME = re.compile(
+    r"(?i:pass|pwd|key|secret|token|credential|authorization)[\w.\-]{0,30}(?:\W{1,10}\w{2,10}){0,2}\W{0,30}\Z"
+)
+"""The name of a secret, and perhaps a type, before a sign behind which the value may have any shape."""
 _ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
 """The sign, and the quotes and spaces between it and a value that may be a secret."""
 _IN_QUOTES = {'"': re.compile(r"[^\s\"\\]+"), "'": re.compile(r"[^\s'\\]+"), "`": re.compile(r"[^\s`\\]+")}
@@ -52,8 +56,11 @@ def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Finds the secret values of ``name=value`` and ``"name": "value"``, in URLs, headers, JSON, XML and programs."""
     end = 0
     for found in (_ASSIGNED_EAGERLY if eager else _ASSIGNED).finditer(text):
-        start = found.end()
+        start, place = found.end(), found.start()
         if start < end:
+            continue
+        is_plain = found.lastindex is None and not eager
+        if is_plain and not (text[place] in "=:>" and _SECRET_NAME.search(text, max(0, place - _NAME_WITHIN), place)):
             continue
         length = _length_of_secret(text, found, eager)
         end = start + length
@@ -83,7 +90,10 @@ def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
     if outside[-1:] == ":" and "arn:" in outside:  # the name of a secret in a cloud
         return 0
     start = sign.end()
+    line = outside.rstrip(" -")
+    is_line = not line or line.endswith(("\n", "\\n", "\\", '"'))
     value = value_at(text, start, meaning, eager, is_on_next_line="\n" in sign[0])
+    value = value or _chosen_at(text, start, meaning, name, sign[0], outside, is_line=is_line)
     if value:
         return len(value)
     whole = None if keys is None else _WHOLE.match(text, start)
@@ -119,6 +129,44 @@ def value_at(text: str, start: int, meaning: Naming, eager: bool, *, is_on_next_
         return ""
     rest = None if quote or value != whole[0] else _REST.match(text, whole.end())
     return value + (rest[0] if rest is not None else "")
+
+
+_PASSWORDS = re.compile(r"passw|pwd|passphrase|passcode", re.IGNORECASE)
+_SNAKE_CASE = re.compile(r"[a-z]+(?:_[a-z]+)+")
+_SHORTEST = 6
+_END_OF_LINE = ("", "\n", "\r", "\\", '"', "'", "`")
+
+
+def _chosen_at(text: str, start: int, meaning: Naming, name: str, sign: str, outside: str, *, is_line: bool) -> str:
+    """Returns the secret at ``start`` that a person may have chosen, of any shape; empty if there is none.
+
+    It is whole within quotes or tags; or it stands in a setting (``NAME=value``), in the query of a URL, or alone
+    behind the name on a line. In such a line a program may have names too, so there it must be a password or look odd.
+    """
+    if meaning is not Naming.SECRET or "\n" in sign or sign[0] in "|,":
+        return ""
+    quote = _IN_QUOTES.get(text[start - 1])
+    whole = (quote or _UNQUOTED).match(text, start)
+    value = whole[0] if whole is not None else ""
+    if len(value) < _SHORTEST:
+        return ""
+    behind = text[start + len(value) : start + len(value) + 1]
+    is_tight, is_variable = sign == "=", name.isupper()
+    if quote is not None:
+        is_one = behind == text[start - 1] or (behind == "\\" and text[start - 2 : start - 1] == "\\")
+        return value if is_one and is_chosen(value, is_setting=is_variable) else ""
+    if sign == ">":
+        return value if behind == "<" and is_chosen(value, is_setting=False) else ""
+    if behind and behind in "(=[{:":
+        return ""
+    if is_tight and (is_variable or outside[-1:] in ("?", "&", ";")):
+        return value if is_chosen(value.rstrip("."), is_setting=True) else ""
+    is_alone = behind in _END_OF_LINE and is_line
+    is_spaced = is_tight and (behind in _END_OF_LINE or behind.isspace()) and outside[-1:] not in ("(", ",")
+    if not (is_alone or is_spaced) or not is_chosen(value, is_setting=False) or not is_literal(value):
+        return ""
+    is_plain = is_tight or (sign[0] == ":" and _PASSWORDS.search(name) is not None)
+    return value if (is_plain and not _SNAKE_CASE.fullmatch(value)) or value.isdigit() or has_odd_words(value) else ""
 
 
 def is_value(meaning: Naming, value: str, *, is_quoted: bool, eager: bool = False) -> bool:

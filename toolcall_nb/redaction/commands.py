@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from toolcall_nb.redaction.assignments import WITH_DIGIT, value_at
 from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, naming
-from toolcall_nb.redaction.value_shapes import is_password
+from toolcall_nb.redaction.value_shapes import has_odd_words, is_password
 
 __all__ = ["in_commands"]
 
-_FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={WITH_DIGIT})(?!-)")
+_FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={WITH_DIGIT}|[^\s\"'`\\]{{6}})(?!-)")
+_NO_PROSE = re.compile(r"[\"'`\\]|[ \t]*(?:[\n;&|]|$|-)")
+"""What follows the argument of a command, and no word of a sentence or a help text."""
 _ARGUMENT = re.compile(r"-(?<=[ \t]-)([uUapPw]|-(?:proxy-)?user|-auth)[ \t=]{0,4}([\"'\\]{0,4})(?=[^\s\"'\\\-]{4})")
 _CURL = re.compile(r"(?<![\w\-])curl[ \t\\]")
 _HTTPIE = re.compile(r"(?<![\w\-])(?:redis-cli|https?|xh)[ \t\\]")
@@ -49,6 +51,9 @@ def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     for found in _FLAG.finditer(text) if "--" in text else ():
         meaning = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
         value = value_at(text, found.end(), meaning, eager)
+        word = _WORD.match(text, found.end())
+        if not value and meaning is Naming.SECRET and word is not None and is_password(word[0]):
+            value = word[0] if has_odd_words(word[0]) or _NO_PROSE.match(text, word.end()) else ""
         if value:
             yield found.end(), found.end() + len(value)
     for found in _ARGUMENT.finditer(text) if " -" in text else ():

@@ -1,6 +1,6 @@
 """The formats of keys that can be recognised alone, by a prefix or a unique shape: `find_keys` finds such keys.
 
-Facts (prefixes, alphabets, lengths) come from gitleaks' rules (github.com/gitleaks/gitleaks, commit
+Facts (prefixes, alphabets, lengths; as of 2026) come from gitleaks' rules (github.com/gitleaks/gitleaks, commit
 b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b), GitHub's "Supported secret scanning patterns" (docs.github.com/code-security)
 and the providers' own documentation. Each shape is one format, as `value_shapes.shape_regex` explains. Many lengths are
 a little below those of today's keys, because keys have become longer before.
@@ -72,28 +72,36 @@ def _is_parted(key: str) -> bool:
 _WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+")
 
 _PLAIN = """
-AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+> nvapi-<t40+>
-csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+> jina_<w40+>
-wandb_v1_<s40+> sk_<x48> e2b_<x40+> fc-<x32> crsr_<x40+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+> sk_car_<w20+>
-github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+> dckr_oat_<t20+>
-GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+> sbp_<x40+> AKIA<u16+>
-ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+> HRKU-<t30+> hvs.<p24+>
-hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+> fm2_<b100+> whsec_<b24+>
-shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+> lin_oauth_<w32+> xapp-<t20+>
-xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+> AGE-SECRET-KEY-1<u50+> dp.pt.<w40+>
-dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+> dp.st.<t2-35>.<w40+>
-A3-<u6>-<u11>-<u5>-<u5>-<u5> A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5> p8e-<w32+> pat<w14>.<x64> CFPAT-<t43+>
-sc_<w5-30>.<w4-6>.acc<t11-33>.<k30+> ext_<w5-30>.<w4-6>.acc<t11-33>.<k30+> scauth_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
-authress_<w5-30>.<w4-6>.acc<t11-33>.<k30+> v1.0-<x24>-<x146> dnkey-<e60+> duffel_test_<e43+> duffel_live_<e43+>
-dt0c01.<w24>.<w64> EZAK<w54> EZTK<w54> FLWSECK_TEST-<t12+> FLWPUBK_TEST-<t32+> FLWSECK-<t32+> fio-u-<e64+>
-pat.<t22>.<w24>.<w20> sat.<t22>.<w24>.<w20> pat-na1-<uuid> pat-eu1-<uuid> live_<x35> test_<x35> live_pub_<x31>
-test_pub_<x31> key-<x32> pubkey-<x32> NRAK-<w27+> NRJS-<x19+> NRII-<t32+> nfp_<w36+> vcp_<w24+> vck_<w24+> vca_<w24+>
-vci_<w24+> API-<u26> sha256~<t43> pscale_tkn_<q32+> pscale_oauth_<q32+> pscale_pw_<q32+> pnu_<w36+> pnb_<w36+>
-rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-<x64>-<w16> sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+>
-sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+> squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+>
-sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+> access-sandbox-<uuid> access-development-<uuid>
-access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+> SG.<q40+> LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34>
-1/<d16>:<x32>
+AIza<t35+> ya29.<p20+> GOCSPX-<t20+> gsk_<w40+> xai-<w40+> hf_<w30+> api_org_<w30+> pplx-<w40+> r8_<w36+>
+nvapi-<t40+> csk-<w40+> fw_<w22+> tgp_v1_<t40+> pylf_v<s30+> lsv2_<s40+> ls__<x32+> tvly-<t24+> pcsk_<s40+>
+jina_<w40+> wandb_v1_<s40+> sk_<x48> e2b_<x40+> fc-<x32> crsr_<x40+> cpk_<x32>.<w32>.<w30+> bedrock-api-key-<b28+>
+sk_car_<w20+> github_pat_<s60+> npm_<w36+> pypi-AgE<t50+> rubygems_<x48+> CLOJARS_<w60+> dckr_pat_<t20+>
+dckr_oat_<t20+> GR1348941<t20+> CCIPAT_<w20+> bkua_<x40+> ATATT3<e100+> ATCTT3<e100+> pul-<x40+> ops_eyJ<b100+>
+sbp_<x40+> AKIA<u16+> ASIA<u16+> dop_v1_<x60+> doo_v1_<x60+> dor_v1_<x60+> dapi<x32+> dkea<x32+> dose<x32+>
+HRKU-<t30+> hvs.<p24+> hvb.<p24+> hvr.<p24+> glsa_<w32>_<x8> glc_<b32+> fo1_<t43+> fm1a_<b100+> fm1r_<b100+>
+fm2_<b100+> whsec_<b24+> shpat_<x32+> shpca_<x32+> shppa_<x32+> shpss_<x32+> ntn_<w40+> lin_api_<w32+>
+lin_oauth_<w32+> xapp-<t20+> xoxe.xoxb-<t40+> xoxe.xoxp-<t40+> figd_<t40+> PMAK-<x24>-<x34> PMAT-<u26+>
+AGE-SECRET-KEY-1<u50+> dp.pt.<w40+> dp.ct.<w40+> dp.sa.<w40+> dp.scim.<w40+> dp.audit.<w40+> dp.st.<w40+>
+dp.st.<t2-35>.<w40+> A3-<u6>-<u11>-<u5>-<u5>-<u5> A3-<u6>-<u6>-<u5>-<u5>-<u5>-<u5> p8e-<w32+> pat<w14>.<x64>
+CFPAT-<t43+> sc_<w5-30>.<w4-6>.acc<t11-33>.<k30+> ext_<w5-30>.<w4-6>.acc<t11-33>.<k30+>
+scauth_<w5-30>.<w4-6>.acc<t11-33>.<k30+> authress_<w5-30>.<w4-6>.acc<t11-33>.<k30+> v1.0-<x24>-<x146> dnkey-<e60+>
+duffel_test_<e43+> duffel_live_<e43+> dt0c01.<w24>.<w64> EZAK<w54> EZTK<w54> FLWSECK_TEST-<t12+>
+FLWPUBK_TEST-<t32+> FLWSECK-<t32+> fio-u-<e64+> pat.<t22>.<w24>.<w20> sat.<t22>.<w24>.<w20> pat-na1-<uuid>
+pat-eu1-<uuid> live_<x35> test_<x35> live_pub_<x31> test_pub_<x31> key-<x32> pubkey-<x32> NRAK-<w27+> NRJS-<x19+>
+NRII-<t32+> nfp_<w36+> vcp_<w24+> vck_<w24+> vca_<w24+> vci_<w24+> API-<u26> sha256~<t43> pscale_tkn_<q32+>
+pscale_oauth_<q32+> pscale_pw_<q32+> pnu_<w36+> pnb_<w36+> rdme_<w70+> xkeysib-<x64>-<w16> xsmtpsib-<x64>-<w16>
+sntrys_eyJ<k60+> sntryu_<x60+> sm_aat_<w16+> sm_pat_<w16+> sm_sat_<w16+> shippo_live_<x40+> shippo_test_<x40+>
+squ_<t40+> sqp_<t40+> sqa_<t40+> sgp_<x16>_<x40> sgp_local_<x40+> sgp_<x40+> sq0atp-<t22+> sq0csp-<t40+> tfp_<q50+>
+access-sandbox-<uuid> access-development-<uuid> access-production-<uuid> s-s4t2ud-<x64+> s-s4t2af-<x64+> SG.<q40+>
+LLM|<d14-18>|<t27-40> bot<d5-16>:A<t34> 1/<d16>:<x32> tskey-api-<t12+> tskey-auth-<t12+> tskey-client-<t12+>
+tskey-scim-<t12+> tskey-webhook-<t12+> vercel_blob_rw_<s20+> phx_<t32+> phs_<t32+> pha_<t32+> phr_<t32+>
+napi_<w32+> cfk_<w40+> cfut_<w40+> cfat_<w40+> cio<w32> re_<w8>_<w20+> st.<x24>.<x32>.<x32> ddp_<w36> ddo_<w36>
+hcaik_<w40+> hcxik_<w40+> hcamk_<w40+> xaat-<uuid> xapt-<uuid> mdb_sa_sk_<t30+> AVNS_<t16+> CCDB1_<w20+>
+apify_api_<w30+> dtn_<w40+> bb_live_<t20+> bb_test_<t20+> KGAT_<x32+> tr_dev_<w20> tr_prod_<w20> tr_stg_<w20>
+signkey-prod-<x32+> signkey-test-<x32+> oy2<q43> flp_<w40+> esecret_<w20+> m0-<w38+> sk-let-<b40+> sdk-<uuid>
+glrtr-<p20+> glwt-<p20+> sess-<w40+> figu_<t40+> sntryi_<x60+> glrt-t<d1-2>_<p20+> snyk_uat.<x8>.<k40+>
+snyk_sat.<x8>.<k40+> dp.pst.<w40+> hf_oauth_<p40+> shpua_<x32+> shptka_<x32+> dckr_scim_<t20+> secret-live-<t30+>
+secret-test-<t30+> 0.<uuid>.<w30>:<b22+> xwfp-<t20+> hl_sk_<w30+>
 """
 """Shapes that only keys have."""
 _GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
@@ -101,7 +109,7 @@ _GITLAB = ("pat", "rt", "dt", "ft", "fft", "ffct", "imt", "agent", "oas", "cbt",
 _RANDOM = """
 AQ.<t30+> 1//0<t38+> pa-<t40-50> sb_secret_<t20+> BSA<t28> ak-<w22> as-<w22> rnd_<w20+> rpa_<w40+> secret_<w43>
 ico-<w32> tk-us-<t48> s.<w24> sl.<t100+> pk.<t50+>.<t20+> sk.<t50+>.<t20+> LTAI<w16-24> ATBB<w24-32> A3T<u17>
-ABIA<u16> ACCA<u16> SK<x32> AQVN<t35-38> t1.<e9+>.<e86+> sk-<t20+>
+sk_<w30+> ak_<w20+> re_<w30+> ck-<w40+> ABIA<u16> ACCA<u16> SK<x32> AQVN<t35-38> t1.<e9+>.<e86+> sk-<t20+>
 """
 """Shapes that other text has too, such as words with hyphens: the key must look random."""
 _IN_BASE64 = """

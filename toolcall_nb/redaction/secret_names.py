@@ -34,7 +34,17 @@ _SECRETS = (
     *("authtoken", "bearertoken", "clientkey", "consumerkey", "credential", "credentials", "encryptionkey"),
     *("licencekey", "licensekey", "masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey"),
     *("privatekey", "pwd", "refreshtoken", "secret", "secretkey", "secrettoken", "servicekey", "sessiontoken"),
-    *("sharedkey", "signingkey", "subscriptionkey"),
+    *(
+        "sharedkey",
+        "signingkey",
+        "subscriptionkey",
+        "adminpass",
+        "dbpass",
+        "mailpass",
+        "rootpass",
+        "smtppass",
+        "userpass",
+    ),
 )
 _PERHAPS = frozenset({"auth", "cookie", "key", "pass", "token"})
 _LIKELY = frozenset({"auth", "pass", "token"})

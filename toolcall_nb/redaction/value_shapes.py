@@ -6,7 +6,17 @@ import re
 from base64 import b64decode
 from itertools import pairwise
 
-__all__ = ["is_basic", "is_digest", "is_literal", "is_mixed", "is_password", "is_random", "shape_regex"]
+__all__ = [
+    "has_odd_words",
+    "is_basic",
+    "is_chosen",
+    "is_digest",
+    "is_literal",
+    "is_mixed",
+    "is_password",
+    "is_random",
+    "shape_regex",
+]
 
 _ALPHABETS = {
     "d": "0-9",
@@ -56,6 +66,31 @@ _TYPE = re.compile(
     r"|[a-z]+(?:_[a-z]+)+_?\d{1,3}"
 )
 """Names in programs that stand where a value may stand: ``Uint8Array``, ``OAuth2PasswordBearer``, ``bytes32``."""
+_ORDINARY_WORDS = """
+postgres guest docker localhost
+absent accepted access account admin allowed always basic bearer blank boolean bytes cancelled changed char
+config confirm confirmed constant count created credentials custom database declined default defined deleted
+denied deprecated description digest disabled email empty enabled encrypted entered environment error expired
+external failed false field fields file files filled float forbidden forgot format function generated given
+hash hashed header headers hidden ignored include included incorrect input integer internal invalid issued
+label length list locked login manual masked matched mismatch missing model module never none null number
+object obscured omit omitted optional origin other output parameter params passed path pending plain plaintext
+present private prompt property protected provided public query random read readonly received record redacted
+rejected removed required reset result returned revoked rotated same same-origin saved schema scheme see self
+sent server service session set settings show shown something stand state status stored string strong submit
+success system table text this trimmed true type typed unchanged undefined unknown unset updated used user
+username valid validated value values varchar variable verified verify visible weak with write wrong
+"""
+_ORDINARY = frozenset(_ORDINARY_WORDS.split())
+"""Words that stand beside the name of a secret in prose, schemas and programs, and are none."""
+_CAPITALISED = re.compile(r"(?:[A-Z][a-z]+)+")
+_DOTTED = re.compile(r"[A-Za-z_]+(?:\.[A-Za-z_]+)+")
+_DIFFERENT = 3
+"""The least number of different characters of a secret."""
+_SHORTEST_WORD = 6
+"""The least characters of a password of letters."""
+_LETTERS_OF_WORD = 4
+"""The least letters of a word on average, in names of programs."""
 _REFERENCES = ("$", "{", "<", "[", "%", "@", "./", "../", "~/", "arn:", "-")
 _PATH = re.compile(r"/[a-z][a-z.\-]*/|[A-Za-z]:[\\/]")
 
@@ -112,10 +147,35 @@ def is_literal(text: str) -> bool:
     return not _IDENTIFIER.fullmatch(text) or not ("." in text or _OF_SECRETS.search(text))
 
 
+def is_chosen(text: str, *, is_setting: bool) -> bool:
+    """Whether a value beside the name of a secret is one although nothing of it looks random: ``correcthorse``.
+
+    Not one are words that say what is true of a secret (``required``), placeholders, types and names in programs. Where
+    ``is_setting``, as in ``DB_PASSWORD=``, no program has names; elsewhere, it takes more than one capitalised word.
+    """
+    lower = text.lower()
+    if text.startswith(_REFERENCES) or _PATH.match(text) or _TYPE.fullmatch(text) or _is_placeholder(text):
+        return False
+    if not any(map(str.isalnum, text)) or len(set(lower)) < _DIFFERENT:
+        return False
+    words = {word.lower() for word in _LETTERS.findall(text)}
+    if lower in _ORDINARY or words <= _OF_MADE_UP.union(_ORDINARY):
+        return not words
+    return is_setting or not (_OF_SECRETS.search(text) or _CAPITALISED.fullmatch(text) or _DOTTED.fullmatch(text))
+
+
+def has_odd_words(text: str) -> bool:
+    """Whether capitals stand where words and names in programs have none: ``QqAOPHgigtmY``, not ``userInput``."""
+    words = _LETTERS.findall(text)
+    return len(words) > 1 and len(text) < _LETTERS_OF_WORD * len(words) and not text.isupper()
+
+
 def is_password(text: str) -> bool:
     """Whether an argument that should be a password is one, and not a variable, file or placeholder."""
     is_more_than_a_word = _has_both(text) or re.search(r"[A-Za-z0-9][!#%^&*+=?~:@]", text) is not None
-    return is_more_than_a_word and not text.startswith(_REFERENCES) and not _is_placeholder(text)
+    if not is_more_than_a_word:
+        return len(text) >= _SHORTEST_WORD and is_chosen(text, is_setting=False)
+    return not text.startswith(_REFERENCES) and not _is_placeholder(text)
 
 
 def is_basic(text: str) -> bool:

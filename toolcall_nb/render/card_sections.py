@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple
 from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
 from toolcall_nb.core.call_pictures import sent_note
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.result_text import format_output
+from toolcall_nb.core.result_text import count_characters, read_truncation
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
@@ -44,7 +44,8 @@ _FOLDED = 200_000
 _FOLDED_JSON = 100_000
 """The most characters of JSON in a fold; JSON takes more room in HTML."""
 _ALLOWED = re.compile(r"(?:Approved|(?:Always )?[Aa]llowed)\b")
-_LEFT_OUT = re.compile(r"\n… ([\d,]+) characters left out …\n")
+_NOT_SAVED = re.compile(r"… \d[\d,]* (?:more|characters left out|characters of cells)\b|… left out: \d")
+"""Notes in a value whose rest was not saved, as `toolcall_nb.tools.results.json_values` writes them."""
 
 
 class Section(NamedTuple):
@@ -244,7 +245,7 @@ def _display(call: ToolCall, form: DisplayForm, note: str) -> list[Section]:
         words = [draw_text(form.words or str(output or f"({form.kind})"))]
         return [Section("v", "Output", note, words, html=form.html, layout="html")]
     if isinstance(output, str):
-        words, fold_note = [draw_text(output)], _beyond(len(output), _where(call, "output"))
+        words, fold_note = [draw_text(output)], _beyond(output, _where(call, "output"))
         fold = Section("fold-text", "As text", fold_note, [_plain(output)], in_text="")
     else:
         words = draw_value(output)
@@ -265,12 +266,14 @@ def _value(call: ToolCall, note: str) -> list[Section]:
 
 
 def _whole(name: str, value: Json, where: str) -> list[Section]:
-    """Returns a fold with all of a value as JSON."""
+    """Returns a fold with a value as JSON; its label says whether that is all of it."""
     text = _json(value)
     if not text:
         return []
-    note = f"the first {_FOLDED_JSON:,} characters; all: {where}" if len(text) > _FOLDED_JSON else ""
-    return [Section(f"fold-{name}", "All of it, as JSON", note, [Entry([("", text[:_FOLDED_JSON])])], in_text="")]
+    is_whole = len(text) <= _FOLDED_JSON
+    label = "All of it, as JSON" if is_whole and not _NOT_SAVED.search(text) else "As JSON"
+    note = "" if is_whole else f"the first {_FOLDED_JSON:,} characters; more: {where}"
+    return [Section(f"fold-{name}", label, note, [Entry([("", text[:_FOLDED_JSON])])], in_text="")]
 
 
 def _json(value: Json) -> str:
@@ -301,9 +304,10 @@ def _text(
     if len(head) >= len(text):
         return found
     rest = text[len(head) :].removeprefix("\n")
-    lines = text.count("\n", len(head))
-    count = format_hidden(lines, "lines") if lines else format_hidden(len(rest), "characters")
-    rest_note = _beyond(len(rest), where)
+    lines = 0 if read_truncation(text) else text.count("\n", len(head))
+    characters = count_characters(text, len(text) - len(rest))
+    count = format_hidden(lines, "lines") if lines else format_hidden(characters, "characters")
+    rest_note = _beyond(text, where, len(text) - len(rest))
     return [*found, Section(fold, count.removeprefix("… "), rest_note, [_plain(rest)], in_text="count")]
 
 
@@ -321,27 +325,25 @@ def _plain(text: str) -> Entry:
     return Entry([("", line_ends(without_ansi(text[:_FOLDED])))])
 
 
-def _beyond(length: int, where: str) -> str:
-    """Returns the note of a fold that cannot hold all of its text."""
-    return f"{format_hidden(length - _FOLDED, 'characters')}: {where}" if length > _FOLDED else ""
+def _beyond(text: str, where: str, start: int = 0) -> str:
+    """Returns the note of a fold that cannot hold all of a text from ``start`` on: how much more is where."""
+    end = start + _FOLDED
+    if len(text) <= end:
+        return ""
+    note = read_truncation(text)
+    if note is not None:
+        where = note.expression or f"{where}, without the {format_count(note.count, 'characters')} that were not kept"
+    return f"{format_hidden(count_characters(text, end), 'characters')}: {where}"
 
 
 def _sent_to_model(call: ToolCall, _: GrowingCall) -> list[Section]:
     if call.model_text is None or call.output is MISSING:
         return []
-    length = len(format_output(call.output))
-    remark = next(
-        (found for found in _LEFT_OUT.finditer(call.model_text) if _is_remark(found, call.model_text, length)), None
-    )
-    left_out = f", {remark[1]} left out" if remark else ""
-    size = f"{format_count(len(call.model_text), 'characters')}{left_out}"
-    note = "; ".join([words for words in (size, _beyond(len(call.model_text), _where(call, "seen"))) if words])
-    return [Section("fold-told", "Told to the model", note, [_plain(call.model_text)], in_text="label")]
-
-
-def _is_remark(found: re.Match[str], seen: str, length: int) -> bool:
-    """Whether it is the remark of `toolcall_nb.core.result_text`: the same words may stand in the output."""
-    return length - (len(seen) - len(found[0])) == int(found[1].replace(",", ""))
+    note = read_truncation(call.model_text)
+    left_out = f"{note.count:,} left out" if note else ""
+    size = _join_notes(format_count(len(call.model_text), "characters"), left_out)
+    notes = "; ".join(filter(None, (size, _beyond(call.model_text, _where(call, "model_text")))))
+    return [Section("fold-told", "Told to the model", notes, [_plain(call.model_text)], in_text="label")]
 
 
 def _traceback(call: ToolCall, _: GrowingCall) -> list[Section]:

@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.invisible_characters import escape_invisible
+from toolcall_nb.core.result_text import count_characters, count_items
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.render.escaping import line_ends, without_ansi
 
@@ -98,8 +99,9 @@ def is_cut(entries: Sequence[Entry]) -> bool:
 def draw_text(text: str, limit: int = MAX_CHARACTERS) -> Entry:
     """Returns a text as one entry, without the colour sequences of terminals."""
     head = ("", line_ends(without_ansi(text[:limit])))
-    hidden = len(text) - limit
-    return Entry([head, ("c", "\n" + format_hidden(hidden, "characters"))] if hidden > 0 else [head])
+    if len(text) <= limit:
+        return Entry([head])
+    return Entry([head, ("c", "\n" + format_hidden(count_characters(text, limit), "characters"))])
 
 
 class _Pen:
@@ -193,7 +195,7 @@ def _level(value: Json, indent: str, pen: _Pen, *, split: bool = False) -> Itera
     rows, split = pen.bounds.rows, split and kind == "pair"
     for number, (key, item) in enumerate(members):
         if number == rows or pen.left <= 0:
-            yield "more", indent, "keys" if kind == "pair" else "items", len(value) - number, False
+            yield "more", indent, "keys" if kind == "pair" else "items", count_items(value, number), False
             return
         has_lines = isinstance(item, (dict, list)) and is_block(item)
         if has_lines and split:
@@ -316,7 +318,7 @@ def _lines(text: str, indent: str, pen: _Pen, before: str = "") -> None:
     pen.left -= len(drawn)
     pen.tokens.append(("", before + drawn))
     if len(shown) < len(text):
-        pen.tokens.append(("c", f"\n{indent}{format_hidden(len(text) - len(shown), 'characters')}"))
+        pen.tokens.append(("c", f"\n{indent}{format_hidden(count_characters(text, len(shown)), 'characters')}"))
 
 
 def _quoted(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import jiter
 
 from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.result_text import count_items
 from toolcall_nb.render.value_lines import MAX_CHARACTERS, MAX_ROWS, format_constant, is_block
 
 __all__ = ["PartialInput", "Table", "one_line", "table_of"]
@@ -115,7 +116,7 @@ def table_of(value: Json) -> Table | None:
         left -= sum(map(len, rows[-1]))
         if left <= 0:
             break
-    hidden = len(value) - len(rows)
+    hidden = count_items(value, len(rows))
     texts = [item for record in records for item in record.values() if isinstance(item, str)]
     is_whole = not hidden and all(len(text) <= _CELL for text in texts)
     return Table(tuple(_cut(str(key), 60) for key in columns), tuple(rows), hidden, is_whole)

@@ -18,6 +18,7 @@ from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import stop_thread
 from toolcall_nb.tools.execution.interrupts import STOP, ThreadInterrupts, interrupts_handled, start_if_possible
+from toolcall_nb.tools.output.patched_streams import OUTPUT_SINK
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
@@ -42,6 +43,12 @@ _TRIES = 3
 
 PLAYING: contextvars.ContextVar[Run | None] = contextvars.ContextVar("toolcall_nb_playing", default=None)
 """The run that plays in this context."""
+
+
+def _run_of_this_code() -> Run | None:
+    """Returns the run that plays in this context, or whose tool started this thread and has not ended."""
+    sink = OUTPUT_SINK.get()
+    return PLAYING.get() or (None if sink is None or sink.closed else sink.context.get(PLAYING))
 
 
 class RunDisplay(Protocol):
@@ -97,6 +104,7 @@ class Run:
         self._has_failed = False
         self._thread: threading.Thread | None = None
         self._interrupts: ThreadInterrupts | None = None  # of that thread, once it plays
+        self._outer: Run | None = None  # whose tool began this run
         self._stop_asked = threading.Event()
         self._ended = threading.Event()
         self._at_the_end = threading.Lock()
@@ -107,9 +115,17 @@ class Run:
         """Whether it goes on, in this thread or in the background."""
         return self._thread is not None and not self._ended.is_set()
 
+    def is_around(self) -> bool:
+        """Whether a tool of this run runs the calling code, in its own thread or in one that it has started."""
+        run = _run_of_this_code()
+        while run is not None and run is not self:
+            run = run._outer
+        return run is self
+
     def play(self, display: RunDisplay) -> None:
         """Plays to the end. An interrupt ends the run early without raising: the transcript says so."""
         self.display = display
+        self._outer = _run_of_this_code()
         playing = PLAYING.set(self)
         with interrupts_handled(self._stop_asked.is_set) as interrupts:
             self._thread, self._interrupts = threading.current_thread(), interrupts

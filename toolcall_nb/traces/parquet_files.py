@@ -3,7 +3,7 @@
 A folder has three files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call, and
 ``messages.parquet``. The column ``run`` is the number of the run in all of them. ``arguments`` and ``result`` are JSON
 texts. The runs are read back from ``runs.parquet`` alone: its column ``events`` has the run's events as JSON lines, and
-``record`` the rest. pyarrow is imported on first use.
+``record`` the rest. Secrets are masked. pyarrow is imported on first use.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import add_token_counts, read_requests
 from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.traces.formats.base import RecordedRun
 from toolcall_nb.traces.places import describe_error
 from toolcall_nb.traces.run_index import RunEntry
@@ -76,7 +77,8 @@ def write_parquet(runs: Iterable[tuple[RunEntry, RecordedRun]], folder: str | os
                 for name, file in opened.items()
             }
             size = 0
-            for number, (entry, run) in enumerate(runs):
+            for number, entry_and_run in enumerate(runs):
+                (entry, run), _ = saved_value(entry_and_run)
                 _add_rows(rows, number, entry, run)
                 size += len(rows["runs"][-1]["events"])
                 if size > _BATCH_SIZE:

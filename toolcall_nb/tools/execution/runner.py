@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
+from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_text
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
 from toolcall_nb.tools.execution.interrupts import check_stop
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
@@ -20,8 +20,8 @@ from toolcall_nb.tools.output import Preliminary, ProgressCallback
 from toolcall_nb.tools.output.captured_output import captured_output
 from toolcall_nb.tools.output.figures import figure_of
 from toolcall_nb.tools.results.failures import InvalidInput, ToolFailed
-from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, to_json_value
-from toolcall_nb.tools.results.result import Result, output_and_display
+from toolcall_nb.tools.results.json_values import MAX_TEXT, to_json_value
+from toolcall_nb.tools.results.result import output_and_display, text_for_model
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
@@ -115,13 +115,9 @@ def run_tool(
             return failure if failure.output is None else replace(failure, display=captured.final_display(None))
         if captured is not None:
             captured.show_open_figures(but=figure_of(value))
-        output, display = _forms(value, value_expression, max(limit, MAX_TEXT))
+        output, display, model_text = _forms(value, value_expression, limit)
         if captured is not None:
             display = captured.final_display(display)
-    if isinstance(value, Result) and value.model is not None and value.output is not None:
-        model_text: str | None = _told(value.model, limit)
-    else:
-        model_text = truncate_output(output, limit)
     return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
 
 
@@ -148,7 +144,7 @@ def exception_text(error: BaseException) -> str:
     except Exception:  # an exception's own __str__ may raise
         message = ""
     text = (message or name) if issubclass(type(error), ToolFailed) else f"{name}: {message}" if message else name
-    return cut_text(text, MAX_TEXT)
+    return truncate_text(text, MAX_TEXT)
 
 
 def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any:
@@ -167,24 +163,21 @@ def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any
     return run_in_worker(lambda: value, on_yield, deadline) if needs_event_loop(value) else value
 
 
-def _forms(value: Any, expression: str, max_text: int) -> tuple[Json, Object | None]:
-    """Returns the output and the display of a value; a notice where an object takes too long to give them."""
+def _forms(value: Any, expression: str, limit: int) -> tuple[Json, Object | None, str | None]:
+    """Returns the output, the display and the model's text of a value; a notice where that takes too long."""
+
+    def forms() -> tuple[Json, Object | None, str | None]:
+        output, display = output_and_display(value, expression, max(limit, MAX_TEXT), max(limit, RESULT_LIMIT))
+        return output, display, text_for_model(value, output, limit, expression)
+
     if value is None or type(value) in (bool, int, float, str):
-        return output_and_display(value, expression, max_text)
-    deadline = Deadline(_DISPLAY_SECONDS)
+        return forms()
     try:
-        forms: tuple[Json, Object | None] = _call(
-            lambda: output_and_display(value, expression, max_text), lambda _: None, deadline
-        )
-        return forms
+        in_time: tuple[Json, Object | None, str | None] = _call(forms, lambda _: None, Deadline(_DISPLAY_SECONDS))
+        return in_time
     except TimeoutError:
         location = f", it is in {expression}" if expression else ""
-        return f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>", None
-
-
-def _told(told: Any, limit: int) -> str:
-    """Returns what the model is told in place of the output, cut to ``limit`` characters."""
-    return truncate_text(format_output(to_json_value(told, "", max(limit, MAX_TEXT))), limit)
+        return f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>", None, None
 
 
 def _failure(error: BaseException) -> Outcome:

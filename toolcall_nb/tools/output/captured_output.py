@@ -12,13 +12,13 @@ from typing import Any
 
 from toolcall_nb.core.call_display import with_displayed_bundles
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools.execution.interrupts import start_if_possible
 from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
 from toolcall_nb.tools.output.figures import open_figures
 from toolcall_nb.tools.output.log_text import MAX_LOG, LogText
 from toolcall_nb.tools.output.patched_streams import OUTPUT_SINK, OutputSink, PatchedMethod, output_routed
-from toolcall_nb.tools.results.json_values import cut_text
 from toolcall_nb.tools.results.result import WIDGET, clean_bundle, output_and_display
 
 __all__ = ["CapturedOutput", "captured_output"]
@@ -86,7 +86,7 @@ class CapturedOutput:
         self._patched: list[PatchedMethod] = []
         self._on_progress = on_progress
         self._interval = interval
-        self._context = contextvars.copy_context()
+        self.context = contextvars.copy_context()
         self._state_lock = threading.RLock()
         self._report_lock = threading.RLock()
         self._due, self._end = threading.Event(), threading.Event()
@@ -123,7 +123,7 @@ class CapturedOutput:
                 self._displays.clear()
                 self._clear_at_next_display, place = False, None
             if bundle is not None and text:
-                bundle["text/plain"] = cut_text(text, _MAX_PLAIN)
+                bundle["text/plain"] = truncate_text(text, _MAX_PLAIN)
             if bundle is not None and place is not None:
                 self._displays[place] = (display_id, bundle)
             elif bundle is not None or display_id:
@@ -210,7 +210,7 @@ class CapturedOutput:
             if self._thread is not None or self._end.is_set():
                 return
             self._thread = threading.Thread(
-                target=self._context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
+                target=self.context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
             )
         if not start_if_possible(self._thread):
             self._thread = None

@@ -16,7 +16,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from types import FunctionType
 from typing import Any, Protocol, TypeAlias
 from weakref import WeakSet
@@ -30,10 +30,11 @@ __all__ = ["OUTPUT_SINK", "OutputSink", "PatchedMethod", "output_routed"]
 
 
 class OutputSink(Protocol):
-    """Takes the output of a context until it is ``closed``; then ``outer`` does."""
+    """Takes the output of a context until it is ``closed``; then ``outer`` does. ``context`` is where it began."""
 
     outer: OutputSink | None
     closed: bool
+    context: Context
     process: int
 
     def write(self, text: str) -> None:

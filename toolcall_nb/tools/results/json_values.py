@@ -2,7 +2,8 @@
 
 The result goes into every saved form of a transcript, so its size is bounded here and nowhere else. In place of what is
 left out stands its number, and the expression by which the kernel still has the whole value. Memory addresses are
-removed and sets are sorted, so that the same run gives the same result.
+removed and sets are sorted, so that the same run gives the same result. Frames, series and large arrays become CSV
+(`toolcall_nb.tools.results.table_csv`), wherever they are in the value.
 """
 
 from __future__ import annotations
@@ -20,8 +21,19 @@ from typing import Any
 import msgspec
 
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_text
+from toolcall_nb.tools.results.table_csv import table_csv
+from toolcall_nb.tools.results.value_tables import array_table, numpy_items, value_table
 
-__all__ = ["MAX_TEXT", "cut_text", "has_json", "safe_repr", "to_json_value", "without_addresses"]
+__all__ = [
+    "MAX_TEXT",
+    "has_json",
+    "safe_repr",
+    "to_json_value",
+    "to_model_text",
+    "without_addresses",
+    "write_cell",
+]
 
 _MAX_DEPTH = 100
 """Containers that are nested deeper become a text, so that recursive readers stay far below their own limit."""
@@ -38,27 +50,58 @@ _MAX_BITS = 14_000
 _RESERVED_ITEMS, _RESERVED_TEXT = 50, 1_000
 """The room that is reserved for each value that follows a large one."""
 
+_LEAST_TEXT = 200
+"""Characters below which no more items are begun: one that is cut to a few letters says nothing."""
+
+_FITTINGS = 8
+"""How often a text for the model is made anew with less of the value."""
+
+_MODEL_NOTES = 200
+"""Characters of notes that the text for the model may have beyond its limit."""
+
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def to_json_value(value: Any, expression: str = "", max_text: int | None = None) -> Json:
+def to_json_value(value: Any, expression: str = "", max_text: int | None = None, max_table: int = RESULT_LIMIT) -> Json:
     """Returns ``value`` as None, bool, int, float, str, list or dict with string keys.
 
     NaN and infinities stay floats, bytes become base64 text, dataclasses and Structs objects, sets sorted arrays,
-    NumPy's numbers and arrays plain ones, large arrays their summary; any other value becomes its repr. At most 20,000
-    values and ``max_text`` characters (None: `MAX_TEXT`) are kept; ``expression`` is how the kernel has the rest.
+    NumPy's numbers and arrays plain ones; frames, series and arrays of more than 20,000 numbers become CSV of at most
+    ``max_table`` characters each; any other value becomes its repr. At most 20,000 values and ``max_text`` characters
+    (None: `MAX_TEXT`) are kept; ``expression`` is how the kernel has the rest.
     """
-    walk = _Conversion(expression, MAX_TEXT if max_text is None else max_text)
+    return _convert(value, _Conversion(expression, MAX_TEXT if max_text is None else max_text, max_table))
+
+
+def to_model_text(value: Any, limit: int, expression: str = "") -> str:
+    """Returns the text of a value that is sent to the model: about ``limit`` characters, and what is left out.
+
+    Strings lose their middle, lists their last items, tables cells, columns and rows from the middle. Every note counts
+    what there is in ``value`` itself.
+    """
+    if isinstance(value, str):
+        return truncate_text(value, limit)
+    room, text = limit, ""
+    for _ in range(_FITTINGS):
+        text = format_output(_convert(value, _Conversion(expression, room, room, is_for_model=True)))
+        if len(text) <= limit + _MODEL_NOTES:
+            return text
+        room = room * limit // len(text)
+    return truncate_text(text, limit)
+
+
+def _convert(value: Any, conversion: _Conversion) -> Json:
     try:
-        return walk.value(value, 0)
+        return conversion.value(value, 0)
     except Exception:  # any method of an object may raise
-        return walk.text(safe_repr(value))
+        return conversion.text(safe_repr(value))
 
 
 def has_json(value: Any) -> bool:
-    """Whether a value has a JSON form other than its repr."""
+    """Whether a value has a form other than its repr in `to_json_value`."""
     try:
-        return isinstance(value, Mapping | Sequence | Set) or _is_array(value) or _plain(value) is not value
+        is_plain = isinstance(value, Mapping | Sequence | Set) or _plain(value) is not value
+        return is_plain or _is_array(value) or value_table(value) is not None
     except Exception:
         return False
 
@@ -76,27 +119,27 @@ def without_addresses(text: str) -> str:
     return _ADDRESS.sub("", text)
 
 
-def cut_text(text: str, limit: int, expression: str = "") -> str:
-    """Returns the text, or ``limit`` characters from its beginning and its end, with a notice of what is left out."""
-    left_out = len(text) - limit
-    if left_out <= 0:
-        return text
-    tail = limit // 2
-    head = limit - tail
-    return f"{text[:head]}\n… {left_out:,} characters left out{_all_in(expression)} …\n{text[len(text) - tail :]}"
-
-
 def _all_in(expression: str) -> str:
     return f", all in {expression}" if expression else ""
 
 
 class _Conversion:
-    """One conversion: the containers it is inside of, and the items and characters that are left."""
+    """One conversion: the containers it is inside of, and the items and characters that are left.
 
-    def __init__(self, expression: str, max_text: int) -> None:
+    For the model, an array is written as a table where its JSON would have more than ``max_text`` characters.
+    """
+
+    def __init__(self, expression: str, max_text: int, max_table: int, *, is_for_model: bool = False) -> None:
         self._expression = expression
         self._inside: set[int] = set()
         self._items, self._text = _MAX_ITEMS, max_text
+        self._max_table = max_table
+        self._max_array = MAX_TEXT
+        self._reserved_text = _RESERVED_TEXT
+        self._least_text = min(_LEAST_TEXT, max_text // 50)
+        if is_for_model:
+            self._items = min(_MAX_ITEMS, max_text // 2)  # each takes two characters or more
+            self._max_array, self._reserved_text = max_text, max(_RESERVED_TEXT, max_text // 4)
 
     def value(self, value: Any, depth: int) -> Json:
         self._items -= 1
@@ -109,8 +152,9 @@ class _Conversion:
             return value if is_short else self._left_out(value, "more digits than can be written")
         if isinstance(value, bytes | bytearray | memoryview) and memoryview(value).nbytes > self._text // 2:
             return self._left_out(value, f"{memoryview(value).nbytes:,} bytes")
-        if _is_array(value) and value.size > self._items:
-            return f"{self.text(safe_repr(value))}\n… {value.size:,} numbers{_all_in(self._expression)}"
+        table = self._table(value)
+        if table is not None:
+            return table
         plain = _plain(value)
         if plain is not value:
             return self.value(plain, depth + 1) if depth < _MAX_DEPTH else _placeholder(value, "is nested too deeply")
@@ -118,11 +162,29 @@ class _Conversion:
             return self._container(value, depth)
         return self.text(safe_repr(value))
 
+    def _table(self, value: Any) -> str | None:
+        """Returns a frame, a series or a large array as CSV; None for any other value."""
+        try:
+            table = value_table(value)
+            if table is None and _is_array(value) and self._is_large(value):
+                table = array_table(value)
+            if table is None:
+                return None
+            text = table_csv(table, min(self._max_table, max(0, self._text)), self._expression, write_cell)
+        except Exception:  # a frame of a kind that its package cannot read by rows
+            return None
+        return self.text(text)
+
+    def _is_large(self, array: Any) -> bool:
+        if array.size > self._items:
+            return True
+        return self._max_array < MAX_TEXT and len(format_output(to_json_value(numpy_items(array)))) > self._max_array
+
     def text(self, text: str) -> str:
         """Returns as much of the text as there is room for."""
         room = max(0, self._text)
         self._text = max(0, room - len(text))
-        return cut_text(text, room, self._expression)
+        return truncate_text(text, room, self._expression)
 
     def _container(self, value: Any, depth: int) -> Json:
         if id(value) in self._inside:
@@ -141,7 +203,8 @@ class _Conversion:
             if self._is_full:
                 found["…"] = self._more(len(value) - number)
                 break
-            found[self.text(_key(key))] = self._with_reserve(item, len(value) - number - 1, depth)
+            name = self.text(_key(key))  # before the value, which may take all the room
+            found[name] = self._with_reserve(item, len(value) - number - 1, depth)
         return found
 
     def _array(self, value: Any, depth: int) -> Json:
@@ -158,7 +221,7 @@ class _Conversion:
     def _with_reserve(self, item: Any, others: int, depth: int) -> Json:
         """Converts an item and leaves room for the ``others`` that follow it: at most half of what there is."""
         items = min(_RESERVED_ITEMS * others, self._items // 2)
-        text = min(_RESERVED_TEXT * others, self._text // 2)
+        text = min(self._reserved_text * others, self._text // 2)
         self._items -= items
         self._text -= text
         try:
@@ -169,7 +232,7 @@ class _Conversion:
 
     @property
     def _is_full(self) -> bool:
-        return self._items <= 0 or self._text <= 0
+        return self._items <= 0 or self._text <= self._least_text
 
     def _more(self, count: int) -> str:
         return f"… {count:,} more{_all_in(self._expression)}"
@@ -186,6 +249,12 @@ def _sorted_beginning(value: Set[Any], count: int) -> Iterable[Any]:
         return heapq.nsmallest(count, value)
     except TypeError:  # its items cannot all be compared
         return islice(value, count)
+
+
+def write_cell(value: Any) -> str:
+    """Returns a cell that is no text or number: containers as JSON, other objects by their own ``str``."""
+    is_container = isinstance(value, Mapping | Sequence | Set) or _is_array(value) or value_table(value) is not None
+    return format_output(to_json_value(value)) if is_container else without_addresses(str(value))
 
 
 def _is_array(value: Any) -> bool:
@@ -214,8 +283,8 @@ def _foreign(value: Any) -> Any:
     """Converts a value of NumPy, of pydantic, or of a type that msgspec supports."""
     if isinstance(value, type):
         return value
-    if type(value).__module__.partition(".")[0] == "numpy":
-        return value.tolist()
+    if _is_array(value):
+        return numpy_items(value)
     if hasattr(value, "model_dump") and hasattr(type(value), "model_fields"):
         return value.model_dump()
     try:

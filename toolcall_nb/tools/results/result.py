@@ -12,11 +12,21 @@ from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
-from toolcall_nb.tools.results.json_values import MAX_TEXT, cut_text, has_json, to_json_value, without_addresses
+from toolcall_nb.tools.results.frame_display import with_note
+from toolcall_nb.tools.results.json_values import (
+    MAX_TEXT,
+    has_json,
+    to_json_value,
+    to_model_text,
+    without_addresses,
+    write_cell,
+)
+from toolcall_nb.tools.results.value_tables import value_table
 
-__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display"]
+__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display", "text_for_model"]
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLAIN = "text/plain"
@@ -70,35 +80,60 @@ class Result(Struct, frozen=True):
     model: Any = None
 
     @property
+    def own_attribute(self) -> str:
+        """The name of the attribute that is the output: ``model`` if there is no other."""
+        return "model" if self.output is None else "output"
+
+    @property
     def own_output(self) -> Any:
         """The output; what the model is told, if there is no other."""
-        return self.model if self.output is None else self.output
+        return getattr(self, self.own_attribute)
 
 
-def output_and_display(value: Any, expression: str = "", max_text: int = MAX_TEXT) -> tuple[Json, Object | None]:
+def output_and_display(
+    value: Any, expression: str = "", max_text: int = MAX_TEXT, max_table: int = RESULT_LIMIT
+) -> tuple[Json, Object | None]:
     """Returns the bounded output and display of what a tool returned. Raises nothing but `KeyboardInterrupt`.
 
     A display is a MIME bundle with base64 text for binary types. Objects have one if they have ``_repr_*_`` methods, or
     IPython has a formatter for their type; plain data has none. The output of such an object is its plain text, unless
-    it has a JSON form too. ``expression`` and ``max_text`` are as in `to_json_value`.
+    it has a JSON form too. ``expression``, ``max_text`` and ``max_table`` are as in `to_json_value`.
     """
     if isinstance(value, Result):
-        output = to_json_value(value.own_output, expression, max_text)
+        output = to_json_value(value.own_output, _attribute(expression, value.own_attribute), max_text, max_table)
+        displayed = _attribute(expression, "display")
         if value.display is None or isinstance(value.display, Mapping):
-            return output, clean_bundle(value.display or {}, expression)
-        return output, output_and_display(value.display, expression)[1]
+            return output, clean_bundle(value.display or {}, displayed)
+        return output, output_and_display(value.display, displayed)[1]
     if value is None or type(value) in (bool, int, float, str, bytes, list, dict, tuple, set):
-        return to_json_value(value, expression, max_text), None
+        return to_json_value(value, expression, max_text, max_table), None
     figure = figure_of(value)
-    output = to_json_value(value, expression, max_text)
+    output = to_json_value(value, expression, max_text, max_table)
     bundle = _bundle(value if figure is None else figure)
+    table = value_table(value)
+    if table is not None and isinstance(bundle.get("text/html"), str):
+        bundle["text/html"] = _attempt(lambda: with_note(bundle["text/html"], table, expression, write_cell))
     if not has_json(value):
-        plain = _plain_text(bundle, output)
-        output = output if plain == output else cut_text(plain, max_text, expression)
-        output += _rows_notice(value, output, expression)
+        plain = _plain_text(bundle, output, value)
+        output = output if plain == output else truncate_text(plain, max_text, expression)
     display = clean_bundle(bundle, expression)
     close_figure(figure)
     return output, display
+
+
+def text_for_model(value: Any, output: Json, limit: int, expression: str = "") -> str | None:
+    """Returns the text that the model is sent of what a tool returned; None if it is the whole ``output``."""
+    if isinstance(value, Result):
+        if value.model is not None and value.output is not None:
+            return to_model_text(value.model, limit, _attribute(expression, "model"))
+        value, expression = value.own_output, _attribute(expression, value.own_attribute)
+    if len(format_output(output)) <= limit:
+        return None
+    return to_model_text(value, limit, expression) if has_json(value) else truncate_output(output, limit)
+
+
+def _attribute(expression: str, name: str) -> str:
+    return f"{expression}.{name}" if expression else ""
 
 
 def clean_bundle(data: Mapping[str, Any], expression: str = "") -> Object | None:
@@ -129,20 +164,14 @@ def clean_bundle(data: Mapping[str, Any], expression: str = "") -> Object | None
     return kept or None
 
 
-def _rows_notice(value: Any, text: str, expression: str) -> str:
-    """Names the whole data frame or series where its text leaves rows out."""
-    shape = getattr(value, "shape", None)
-    rows = shape[0] if isinstance(shape, tuple) and shape else 0
-    return f"\n… all in {expression}" if expression and isinstance(rows, int) and rows > text.count("\n") + 1 else ""
-
-
-def _plain_text(bundle: Object, otherwise: str) -> str:
-    """Returns an object's plain text, or its Markdown or LaTeX source where the plain text is Python's default repr."""
+def _plain_text(bundle: Object, otherwise: str, value: Any) -> str:
+    """Returns an object's plain text; its Markdown or LaTeX source or its ``str`` where that is the default repr."""
     text = bundle.get(_PLAIN)
     text = without_addresses(text) if isinstance(text, str) else otherwise
     if _DEFAULT_REPR.fullmatch(text):
         sources = (bundle.get(kind) for kind in ("text/markdown", "text/latex"))
-        return next((source for source in sources if isinstance(source, str)), otherwise)
+        written = _attempt(lambda: without_addresses(str(value)))
+        return next((source for source in (*sources, written) if isinstance(source, str)), otherwise)
     return text
 
 
