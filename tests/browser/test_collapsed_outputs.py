@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
 
-_CUT = "<!-- Run: cut off -->"
 _ENDED = "<!-- Run: 1 tool call · ended -->"
 _LIVE = "<!-- Run: not finished, or cut off before its end -->"
 _OTHERS = """from toolcall_nb import Transcript, diff, run_many
@@ -58,15 +57,3 @@ def test_every_collapsed_display_is_one_short_line(lab: Lab) -> None:
         notebook.command("notebook:hide-cell-outputs")
         _expect_collapsed(notebook, number, line)
     notebook.picture(2, "collapsed-displays")
-
-
-def test_a_collapsed_run_whose_kernel_was_lost_says_that_it_was_cut_off(lab_apart: Lab) -> None:
-    notebook = lab_apart.open_scripted_notebook()
-    notebook.start(1)
-    notebook.pass_gate("call")
-    expect(notebook.output(1).locator(".tc-state")).to_have_text("Pending")
-    lab_apart.server.shut_down_kernels()
-    expect(notebook.output(1)).to_contain_text("the kernel is gone")
-    notebook.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1 }")
-    notebook.command("notebook:hide-cell-outputs")
-    _expect_collapsed(notebook, 1, _CUT)
