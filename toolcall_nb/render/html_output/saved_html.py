@@ -118,7 +118,7 @@ class _Rule(NamedTuple):
     rules: Sequence[_Rule]
 
 
-_OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-RenderedHTMLCommon"))
+_OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-RenderedHTMLCommon", ".marimo-cell"))
 """Tags and classes of the page around an output."""
 _VOID = frozenset(("br", "col", "hr", "img", "input", "wbr"))
 _CLASSES = re.compile(r'\sclass=(?:"([^"]*+)"|([\w-]++))')
