@@ -118,6 +118,7 @@ def assert_cut_off(notebook: Notebook, number: int, *texts: str) -> None:
     for text in (*texts, "Cut off: the kernel is gone"):
         assert text in data["text/plain"]
         assert text in output.inner_text()
+    assert data["text/html"].startswith("<!-- Run: cut off -->\n<div ")
     assert HOSTILE in data["text/plain"]
     assert "<script" not in data["text/html"]
     assert "<img" not in data["text/html"]

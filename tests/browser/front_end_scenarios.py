@@ -76,14 +76,12 @@ def finished(front_end: RunningFrontEnd) -> None:
 
 
 def reopened(front_end: RunningFrontEnd) -> None:
-    """The saved notebook shows the run after its page is loaded again."""
-    with front_end.open(_ASK) as run:
-        _begin(run, "call", "input")
-        _end(run)
+    """The saved notebook shows the run without its kernel, in a page that has never seen it."""
+    with front_end.open(_ASK, is_kept=True) as run:
+        _begin(run, "call", "input", *_REST)
+        _expect_finished(run)
         run.save_and_reopen()
-        expect(run.output).to_contain_text("Paragraph 11")
-        _expect_static(run)
-        expect(_state(run)).to_have_text("Completed")
+        _expect_finished(run)
 
 
 SCENARIOS: tuple[Callable[[RunningFrontEnd], None], ...] = (live, approve, stop, finished, reopened)
@@ -114,4 +112,12 @@ def _state(run: OpenRun) -> Locator:
 def _expect_static(run: OpenRun) -> None:
     expect(run.output.locator(".tc-voice")).to_have_count(0)
     expect(run.output.locator(".tc-run")).to_have_count(1)
+    expect(run.output.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def _expect_finished(run: OpenRun) -> None:
+    """Expects the static form, once."""
+    expect(_state(run)).to_have_text("Completed")
+    expect(run.output.get_by_text("Paragraph 11")).to_have_count(1)
+    expect(run.output.locator(".tc-voice")).to_have_count(0)
     expect(run.output.get_by_role("button", name="Stop")).to_have_count(0)

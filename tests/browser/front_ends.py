@@ -10,7 +10,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 import nbformat
 from playwright.sync_api import BrowserContext, Locator, Page, WebError, expect
 
-from tests.browser.browser import Notebook
+from tests.browser.browser import VIEWPORT, Notebook
 from tests.browser.jupyter import (
     JUPYTERLAB,
     Application,
@@ -44,6 +44,22 @@ def _ask(_):
 _button.on_click(_ask)
 ipywidgets.VBox([_button, _out])
 """
+_KEPT_CALLBACK = """import ipywidgets
+from toolcall_nb import Transcript
+
+_button, _out = ipywidgets.Button(description="Ask"), ipywidgets.Output()
+display(ipywidgets.VBox([_button, _out]))
+_saved = display(Transcript(), display_id=True)
+
+def _ask(_):
+    with _out:
+        get_ipython().run_cell({cell!r})
+    _saved.update(chat.transcript)
+    _out.clear_output()
+
+_button.on_click(_ask)
+"""
+"""Moves the finished run out of the Output widget, into an output that the notebook keeps."""
 _START_WITHIN = 90.0
 
 
@@ -125,7 +141,7 @@ class OpenRun(Protocol):
         """Opens a gate of `tests.browser.scripted_turn`."""
 
     def save_and_reopen(self) -> None:
-        """Saves the notebook and loads its page again."""
+        """Saves the notebook, shuts its kernel down, and opens it in a new browser context, as another day."""
 
 
 class RunningFrontEnd:
@@ -137,6 +153,7 @@ class RunningFrontEnd:
         self._context = context
         self._count = 0
         self._problems: list[str] = []
+        self._later: list[BrowserContext] = []
         context.on("weberror", self._note)
 
     def _note(self, problem: WebError) -> None:
@@ -145,18 +162,34 @@ class RunningFrontEnd:
             self._problems.append(str(problem.error))
 
     @contextmanager
-    def open(self, cell: str) -> Iterator[OpenRun]:
-        """Opens a notebook with this cell and, before it, the setup of `tests.browser.scripted_turn`."""
+    def open(self, cell: str, *, is_kept: bool = False) -> Iterator[OpenRun]:
+        """Opens a notebook with this cell and, before it, the setup of `tests.browser.scripted_turn`.
+
+        ``is_kept``: a callback puts its run where the notebook keeps it.
+        """
         self._count += 1
         name = f"run-{self._count}.ipynb"
-        code = _CALLBACK.format(cell=cell) if self.front_end.in_callback else cell
+        callback = _KEPT_CALLBACK if is_kept else _CALLBACK
+        code = callback.format(cell=cell) if self.front_end.in_callback else cell
         run = self._open(name, setup(name), code)
         try:
             yield run
             assert not self._problems, self._problems
         finally:
             run.page.close()
+            for context in self._later:
+                context.close()
+            self._later.clear()
             self._problems.clear()
+
+    def later(self) -> BrowserContext:
+        """Returns a new browser context, which has nothing of the first but that the person is logged in."""
+        assert self._context.browser is not None
+        context = self._context.browser.new_context(viewport=VIEWPORT)
+        context.add_cookies(self._context.cookies())  # type: ignore[arg-type]  # what it returns, it takes
+        context.on("weberror", self._note)
+        self._later.append(context)
+        return context
 
     def _open(self, name: str, *cells: str) -> OpenRun:
         raise NotImplementedError  # each kind of front end opens a notebook in its own way
@@ -173,15 +206,16 @@ class _Jupyter(RunningFrontEnd):
         self._server.shut_down_kernels()
         self._server.write(name, *cells)
         kind = _ClassicRun if self.front_end.program == "nbclassic" else _LabRun
-        return kind(Notebook(self._server, self._context, name), self.front_end.in_callback)
+        return kind(Notebook(self._server, self._context, name), self.front_end.in_callback, self.later)
 
 
 class _LabRun:
     """A notebook in JupyterLab or Notebook 7."""
 
-    def __init__(self, notebook: Notebook, in_callback: bool) -> None:
+    def __init__(self, notebook: Notebook, in_callback: bool, later: Callable[[], BrowserContext]) -> None:
         self._notebook = notebook.open()
         self._in_callback = in_callback
+        self._later = later
         self.page = notebook.page
         notebook.run(0)
         if in_callback:
@@ -202,14 +236,18 @@ class _LabRun:
 
     def save_and_reopen(self) -> None:
         self._notebook.save()
-        self._notebook.open(kernel=False)
+        self.page.close()
+        self._notebook.server.shut_down_kernels()
+        self._notebook = Notebook(self._notebook.server, self._later(), self._notebook.name).open(kernel=False)
+        self.page = self._notebook.page
 
 
 class _ClassicRun:
     """A notebook in nbclassic, which has a page of its own."""
 
-    def __init__(self, notebook: Notebook, in_callback: bool) -> None:
+    def __init__(self, notebook: Notebook, in_callback: bool, later: Callable[[], BrowserContext]) -> None:
         self._notebook = notebook
+        self._later = later
         self.page = notebook.page
         self._open()
         self._execute(0)
@@ -234,6 +272,9 @@ class _ClassicRun:
 
     def save_and_reopen(self) -> None:
         self.page.evaluate("() => Jupyter.notebook.save_notebook()")
+        self.page.close()
+        self._notebook.server.shut_down_kernels()
+        self.page = self._later().new_page()
         self._open()
 
 

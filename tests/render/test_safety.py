@@ -83,6 +83,10 @@ DATA = re.compile(r"data:(text/(csv|plain|markdown)|application/(json|pdf|zip)|i
 VOID = {"br", "col", "hr", "img", "input", "wbr"}
 
 
+_FIRST_LINE = re.compile(r"\A<!-- (?:(?!--)[^<>\n])* -->\n")
+"""The comment that saved HTML begins with."""
+
+
 class Reader(HTMLParser):
     """Reads HTML as a browser would read it; what is not allowed, or not closed, fails."""
 
@@ -91,7 +95,7 @@ class Reader(HTMLParser):
         self.stack: list[str] = []
         self.text: list[str] = []
         self.roots = 0
-        self.feed(html)
+        self.feed(_FIRST_LINE.sub("", html))
         self.close()
         assert self.stack == []
 

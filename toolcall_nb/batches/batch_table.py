@@ -68,7 +68,9 @@ def batch_bundle(
     ``runs`` are those of the rows that have an ``entry``. ``seconds`` is the batch's time, None if unknown.
     """
     makers = {
-        "text/html": lambda: saved_html(fragment(batch_nodes(rows, seconds, _transcripts(rows, runs)))),
+        "text/html": lambda: saved_html(
+            fragment(batch_nodes(rows, seconds, _transcripts(rows, runs))), f"Batch: {describe_rows(rows, seconds)}"
+        ),
         "text/plain": lambda: "\n".join(map(visible, _lines(rows, seconds))),
     }
     return make_bundle(makers, include, exclude)

@@ -1223,13 +1223,13 @@ class View {
     }
   }
 
-  toStaticOutput(css) {
+  toStaticOutput(css, end) {
     this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
-    return { "text/html": run.outerHTML, "text/plain": `${plainText(this.root)}\n\n${line}` };
+    return { "text/html": `<!-- Run: ${end} -->\n${run.outerHTML}`, "text/plain": `${plainText(this.root)}\n\n${line}` };
   }
 
   #drawForms() {
@@ -1423,6 +1423,7 @@ class LiveRun {
     if (!connection) return;
     this.connection = null;
     connection.close();
+    const summary = this.done ? "ended" : "cut off";
     if (!this.done) {
       this.done = true;
       this.isCut = how === "lost";
@@ -1432,7 +1433,7 @@ class LiveRun {
       this.touchViews();
     }
     const view = new View(this, element("div", ""));
-    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
+    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css"), summary));
     view.close();
   }
 

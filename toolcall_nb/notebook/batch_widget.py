@@ -20,15 +20,17 @@ from toolcall_nb.notebook.output_widgets import capturing_outputs
 from toolcall_nb.notebook.widget import Inbox
 from toolcall_nb.render.html_output.nodes import serialise
 from toolcall_nb.render.html_output.page import ROOT_CLASS
+from toolcall_nb.render.output_summary import summary_line
 from toolcall_nb.traces.recorded_file import RecordedFile
 
 __all__ = ["BatchWidget", "LiveBatch"]
 
 _PACE = 0.4
 """The least seconds between two tables that a page is sent."""
+_UNFINISHED = "A batch of toolcall_nb that is not finished, or was cut off before its end."
 _MEANWHILE = {
-    "text/plain": "A batch of toolcall_nb that is not finished, or was cut off before its end.",
-    "text/html": "<p>A batch of toolcall_nb that is not finished, or was cut off before its end.</p>",
+    "text/plain": _UNFINISHED,
+    "text/html": f"{summary_line('Batch: not finished, or cut off before its end')}<p>{_UNFINISHED}</p>",
 }
 
 

@@ -19,9 +19,11 @@ _MEANWHILE = (
     "To watch a run, the front end must show widgets. JupyterLab needs the packages jupyterlab_widgets and anywidget "
     "in its own environment.",
 )
+_SUMMARY = "<!-- Run: not finished, or cut off before its end -->"
+"""As `toolcall_nb.render.output_summary.summary_line`; the first view must not wait for that import."""
 MEANWHILE = {
     "text/plain": "\n".join(_MEANWHILE),
-    "text/html": "".join(f"<p>{sentence}</p>" for sentence in _MEANWHILE),
+    "text/html": "\n".join([_SUMMARY, *(f"<p>{sentence}</p>" for sentence in _MEANWHILE)]),
 }
 """The output for a page that cannot show widgets, or that opens the notebook without its kernel."""
 

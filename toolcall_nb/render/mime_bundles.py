@@ -8,10 +8,11 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.render.html_output.page import to_html
 from toolcall_nb.render.html_output.saved_html import saved_html
+from toolcall_nb.render.output_summary import count_calls, summarise_transcript
 from toolcall_nb.render.record_tables import make_bundle, table_bundle
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.text import to_text
-from toolcall_nb.render.value_lines import MAX_ROWS
+from toolcall_nb.render.value_lines import MAX_ROWS, format_count
 from toolcall_nb.render.value_summary import one_line
 from toolcall_nb.render.wording import format_seconds, summarise_input
 
@@ -31,7 +32,9 @@ def mime_bundle(
     ``opened`` and ``images`` are those of `to_html`. The Markdown reads back as the transcript.
     """
     makers = {
-        "text/html": lambda: saved_html(to_html(transcript, opened=opened, images=images)),
+        "text/html": lambda: saved_html(
+            to_html(transcript, opened=opened, images=images), summarise_transcript(transcript)
+        ),
         "text/markdown": transcript.to_markdown,
         "text/plain": lambda: to_text(transcript),
     }
@@ -55,6 +58,7 @@ def calls_bundle(
     shown = listed[:MAX_ROWS]
     return table_bundle(
         _records(shown, tokens or {}),
+        summary=f"Table: {format_count(len(listed) + hidden, 'tool calls') if hidden else count_calls(listed)}",
         empty="No tool calls.",
         numbers=("seconds", "tokens"),
         tones=[shown_state(call).key for call in shown],

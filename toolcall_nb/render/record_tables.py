@@ -22,6 +22,7 @@ _STATE = "state"
 def table_bundle(
     records: Sequence[Mapping[str, Json]],
     *,
+    summary: str,
     empty: str,
     numbers: Collection[str] = (),
     tones: Sequence[str] = (),
@@ -31,6 +32,7 @@ def table_bundle(
 ) -> dict[str, str]:
     """Returns a table of flat records by MIME type, bounded; the text ``empty`` if there is none.
 
+    ``summary`` is what a page shows in place of the HTML while it is collapsed.
     ``include`` and ``exclude`` are those of IPython's display protocol. The columns ``numbers`` are aligned to the
     right in HTML. ``tones`` gives for each record the key of the state that its column ``state`` names. ``hidden`` is
     the number of records that are not among these.
@@ -39,7 +41,7 @@ def table_bundle(
     if table is not None and hidden:
         table = table._replace(hidden=table.hidden + hidden)
     makers = {
-        "text/html": lambda: saved_html(fragment([Node("table", _html(table, empty, numbers, tones))])),
+        "text/html": lambda: saved_html(fragment([Node("table", _html(table, empty, numbers, tones))]), summary),
         "text/markdown": lambda: empty if table is None else _markdown(table),
         "text/plain": lambda: empty if table is None else table_text(table),
     }

@@ -14,6 +14,7 @@ from toolcall_nb.core.call_states import State
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
 from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.saved_html import saved_html
+from toolcall_nb.render.output_summary import summarise_transcript
 from toolcall_nb.render.value_lines import format_count
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def run_html(html: str, line: str, transcript: Transcript, is_open: bool = False
     It has the boxes of the live view, so that nothing moves when it takes the view's place.
     """
     footer = footer_html(line, transcript, is_open)
-    return saved_html(f'<div class="{RUN_CLASS}">{html}<div class="tc-foot">{footer}</div></div>')
+    frame = f'<div class="{RUN_CLASS}">{html}<div class="tc-foot">{footer}</div></div>'
+    return saved_html(frame, summarise_transcript(transcript, is_run=True))
 
 
 def tokens(usage: Mapping[str, Any]) -> str:

@@ -52,8 +52,12 @@ def runs_bundle(
     """Returns the first runs as a table by MIME type, without secrets; below, the files that were not read."""
     folder = common_folder([entry.path for entry in entries[:_SHOWN]])
     (records, below), tally = saved_value((_records(entries[:_SHOWN], folder), f"Below {folder}" if folder else ""))
+    errors = sum(entry.errors for entry in entries)
+    calls = format_count(sum(entry.calls for entry in entries), "tool calls")
+    counts = [format_count(len(entries), "runs"), calls, *([f"{errors:,} failed"] if errors else [])]
     bundle = table_bundle(
         records,
+        summary=f"Table: {', '.join(counts)}",
         empty="No runs.",
         numbers=("run", "repetition", "began", "messages", *_COUNTS, "seconds", "tokens"),
         hidden=len(entries) - len(records),

@@ -96,6 +96,7 @@ class Matches(Sequence[Match]):
         )
         bundle = table_bundle(
             records,
+            summary=f"Search: {self._count()}",
             empty="Nothing was found.",
             numbers=("run", "turn"),
             hidden=len(self._found) - len(records),

@@ -161,6 +161,7 @@ export class LiveRun {
     if (!connection) return;
     this.connection = null;
     connection.close();
+    const summary = this.done ? "ended" : "cut off";
     if (!this.done) {
       this.done = true;
       this.isCut = how === "lost";
@@ -170,7 +171,7 @@ export class LiveRun {
       this.touchViews();
     }
     const view = new View(this, element("div", ""));
-    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css")));
+    connection.replaceOutput(connection.widgetId, view.toStaticOutput(connection.model.get("_css"), summary));
     view.close();
   }
 

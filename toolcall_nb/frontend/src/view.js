@@ -141,14 +141,19 @@ export class View {
     }
   }
 
-  /** Returns the view's content as an output that needs no kernel and no scripts. @param {string} css */
-  toStaticOutput(css) {
+  /**
+   * Returns the view's content as an output that needs no kernel and no scripts.
+   *
+   * @param {string} css
+   * @param {string} end how the run ended, for the first line, which JupyterLab shows in place of a collapsed output
+   */
+  toStaticOutput(css, end) {
     this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
-    return { "text/html": run.outerHTML, "text/plain": `${plainText(this.root)}\n\n${line}` };
+    return { "text/html": `<!-- Run: ${end} -->\n${run.outerHTML}`, "text/plain": `${plainText(this.root)}\n\n${line}` };
   }
 
   // Questions for approval

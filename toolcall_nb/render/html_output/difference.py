@@ -58,7 +58,7 @@ def difference_html(comparison: Comparison, below: str = "") -> str:
     nodes = [Node("head", "".join(_head(comparison))), *_rows(comparison)]
     if below:
         nodes.append(Node("below", element("p", "tc-note", below)))
-    return saved_html(fragment(nodes))
+    return saved_html(fragment(nodes), f"Comparison: {describe_counts(comparison)}")
 
 
 # The head -------------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ It looks the same, but in a long run the values in closed cards have no colours.
 uses, and a class for them: outputs of one page differ in what they leave out, and the rules of one must not come after
 those of another.
 
-There is no blank line in it, and its style is in an HTML comment, which CSS ignores. So in a Markdown file into which
-a notebook was converted, it is HTML to its end, and where ``<style>`` is not allowed, the style is not shown as text.
+Its first line is a comment that says what it is (see `toolcall_nb.render.output_summary`). It has no blank line, and
+its style is in an HTML comment, which CSS ignores. So in a Markdown file into which a notebook was converted, it is
+HTML to its end, and where ``<style>`` is not allowed, the style is not shown as text.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from string import ascii_lowercase
 from typing import NamedTuple
 
 from toolcall_nb.render.html_output.page import ROOT_CLASS
+from toolcall_nb.render.output_summary import SUMMARY_LINE, summary_line
 
 __all__ = ["saved_html"]
 
@@ -40,8 +42,13 @@ _SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="n"': "var"}
 """Tags for the ``span`` elements of a value, by their attributes: key, number or other constant."""
 
 
-def saved_html(html: str) -> str:
-    """Returns HTML of the renderer as a notebook saves it. HTML that was saved already gets its style anew."""
+def saved_html(html: str, summary: str = "") -> str:
+    """Returns HTML of the renderer as a notebook saves it, with the summary in its first line.
+
+    HTML that was saved already gets its style anew, and without a ``summary`` keeps its own.
+    """
+    lines = [summary_line(summary)] if summary else SUMMARY_LINE.findall(html)[:1]
+    html = SUMMARY_LINE.sub("", html)
     html = _BLANK_LINE.sub("&#10;", _shorten(_STYLE.sub("", html)))
     css = _used_style(html)
     key = f"t{sha256(css.encode()).hexdigest()[:4]}"
@@ -49,7 +56,7 @@ def saved_html(html: str) -> str:
     more = "" if html.startswith('<div class="tc-run') else ROOT_CLASS.removeprefix("tc")
     html = _ROOT.sub(f'<div class="tc {key}{more}">', html)
     at = html.index(">") + 1
-    return f"{html[:at]}<style><!--{css.replace('.tc.tc', f'.tc.{key}')}--></style>{html[at:]}"
+    return f"{''.join(lines)}{html[:at]}<style><!--{css.replace('.tc.tc', f'.tc.{key}')}--></style>{html[at:]}"
 
 
 # Tags -----------------------------------------------------------------------------------------------------------
@@ -111,7 +118,7 @@ class _Rule(NamedTuple):
     rules: Sequence[_Rule]
 
 
-_OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-RenderedHTMLCommon"))
+_OUTSIDE = frozenset(("html", "body", ".vscode-light", ".vscode-dark", ".jp-RenderedHTMLCommon", ".marimo-cell"))
 """Tags and classes of the page around an output."""
 _VOID = frozenset(("br", "col", "hr", "img", "input", "wbr"))
 _CLASSES = re.compile(r'\sclass=(?:"([^"]*+)"|([\w-]++))')

@@ -1,0 +1,59 @@
+"""What JupyterLab shows in place of an output that is collapsed."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.browser import Notebook
+from tests.browser.conftest import Lab
+
+_ENDED = "<!-- Run: 1 tool call · ended -->"
+_LIVE = "<!-- Run: not finished, or cut off before its end -->"
+_OTHERS = """from toolcall_nb import Transcript, diff, run_many
+transcript = Transcript.from_markdown("> [!user]\\n> Hi\\n\\n> [!tool weather c1]\\n> error: no\\n")
+"""
+_DISPLAYS = {
+    "transcript": "<!-- Transcript: 2 messages, 1 tool call, 1 failed -->",
+    "transcript.calls['c1']": "<!-- Tool call: weather · Error -->",
+    "transcript.calls": "<!-- Table: 1 tool call, 1 failed -->",
+    "diff(transcript, Transcript())": "<!-- Comparison: 2 removed -->",
+    "run_many(['one'], models='mock:text')": "<!-- Batch: 1 of 1 done -->",
+}
+
+
+def _expect_collapsed(notebook: Notebook, number: int, line: str) -> None:
+    expect(notebook.cell(number).locator(".jp-OutputPlaceholder .jp-PlaceholderText")).to_have_text(line)
+    expect(notebook.cell(number).locator(".tc")).to_have_count(0)
+    widths = "([...document.querySelectorAll('*')].map(box => box.scrollWidth)).reduce((a, b) => Math.max(a, b))"
+    assert notebook.page.evaluate(widths) <= notebook.page.viewport_size["width"]  # type: ignore[index]
+
+
+def test_a_collapsed_run_says_whether_it_goes_on_and_then_how_it_ended(lab: Lab) -> None:
+    notebook = lab.open_scripted_notebook()
+    notebook.start(1)
+    notebook.pass_gate("call")
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Pending")
+    notebook.command("notebook:hide-cell-outputs")
+    _expect_collapsed(notebook, 1, _LIVE)
+    for name in ("input", "tool", "answer", "rest", "end"):
+        notebook.pass_gate(name)
+    notebook.wait_until_run(1)
+    _expect_collapsed(notebook, 1, _ENDED)
+    notebook.picture(1, "collapsed")
+    notebook.save()
+    notebook.open(kernel=False)
+    _expect_collapsed(notebook, 1, _ENDED)
+    notebook.cell(1).locator(".jp-OutputPlaceholder .jp-Placeholder-content").click()
+    expect(notebook.output(1)).to_contain_text("Paragraph 11")
+    expect(notebook.output(1)).not_to_contain_text("Run:")
+
+
+def test_every_collapsed_display_is_one_short_line(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_OTHERS, *_DISPLAYS)).open()
+    notebook.run(0)
+    notebook.run(1)
+    for number, line in enumerate(_DISPLAYS.values(), 2):
+        notebook.run(number)
+        notebook.command("notebook:hide-cell-outputs")
+        _expect_collapsed(notebook, number, line)
+    notebook.picture(2, "collapsed-displays")

@@ -1,0 +1,71 @@
+"""The first line of saved HTML, a comment that says what the output is: `summary_line`, and the words for it.
+
+In place of a collapsed output, JupyterLab shows the first line of its HTML, as it is written and however long it is.
+Nothing shows a comment otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from toolcall_nb.core.transcript import DataPart, ErrorPart, Message, State, ToolCall, Transcript
+from toolcall_nb.render.escaping import escape
+from toolcall_nb.render.shown_states import shown_state
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.wording import ending, shown_name
+
+__all__ = ["SUMMARY_LINE", "count_calls", "summarise_transcript", "summary_line"]
+
+SUMMARY_LINE = re.compile(r"<!-- [^\n]*+\n")
+"""The line that `summary_line` makes. Elsewhere in saved HTML, each ``<`` of a text is escaped."""
+
+_LENGTH = 160
+_NAME = 60
+_CALL_WORDS = {
+    State.OUTPUT_AVAILABLE: "completed",
+    State.OUTPUT_ERROR: "failed",
+    State.OUTPUT_DENIED: "denied",
+    State.INTERRUPTED: "interrupted",
+}
+_NO_RESULT = "without a result"
+_PROBLEMS = ("failed", "denied", "interrupted", _NO_RESULT)
+
+
+def summary_line(summary: str) -> str:
+    """Returns the summary as a comment on a line of its own. No text of a model or a tool can end the comment."""
+    text = escape(" ".join(summary.split())[:_LENGTH])
+    return f"<!-- {re.sub('-(?=-)', '- ', text)} -->\n"
+
+
+def summarise_transcript(transcript: Transcript, *, is_run: bool = False) -> str:
+    """Returns ``Run: 3 tool calls, 1 failed · ended``, or ``Transcript: 4 messages, 3 tool calls``.
+
+    A transcript that is just one call gives its name and state: ``Tool call: weather · Completed``.
+    """
+    calls = count_calls(transcript.calls.values()) if transcript.calls else ""
+    last = transcript.messages[-1] if transcript.messages else None
+    end = _ending(last) if last is not None else ""
+    if is_run:
+        return f"Run: {calls or 'no tool calls'} · {end or 'ended'}"
+    if last is not None and len(transcript.messages) == len(last.parts) == 1 and last.calls:
+        return f"Tool call: {shown_name(last.calls[0])[0][:_NAME]} · {shown_state(last.calls[0]).word}"
+    counts = ", ".join(filter(None, (format_count(len(transcript.messages), "messages"), calls)))
+    return f"Transcript: {counts}{f' · {end}' if end else ''}"
+
+
+def count_calls(calls: Iterable[ToolCall]) -> str:
+    """Returns the number of calls, and of those that did not succeed: ``3 tool calls, 1 failed, 1 denied``."""
+    ends = Counter(_CALL_WORDS.get(call.state, _NO_RESULT) for call in calls)
+    words = [f"{ends[word]:,} {word}" for word in _PROBLEMS if ends[word]]
+    return ", ".join([format_count(ends.total(), "tool calls"), *words])
+
+
+def _ending(message: Message) -> str:
+    """Returns how the message ended, without the reason that others gave; empty if it ended in the ordinary way."""
+    sentence = ending(message)
+    if sentence is not None:
+        return sentence.partition(":")[0].rstrip(".").lower()
+    parts = [part for part in message.parts if not isinstance(part, DataPart)]
+    return "ended with an error" if parts and isinstance(parts[-1], ErrorPart) else ""
