@@ -369,3 +369,28 @@ def test_garbage_is_collected_between_two_runs_as_before(
     finally:
         (gc.enable if before else gc.disable)()
     assert seen == [was_enabled] * 3
+
+
+def _gemini_chunk(text: str, finish: str | None, **fields: Any) -> dict[str, Any]:
+    end = {"finishReason": finish} if finish else {}
+    return {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, **end}], **fields}
+
+
+@pytest.mark.parametrize("ids", [{}, {"responseId": "r1"}], ids=["no ids", "equal ids"])
+@pytest.mark.parametrize("suffix", [".sse", ".jsonl", ".json"])
+def test_the_chunks_of_one_stream_in_a_file_are_one_run(tmp_path: Path, suffix: str, ids: dict[str, str]) -> None:
+    usage = {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2}, "modelVersion": "g", **ids}
+    chunks = [
+        _gemini_chunk("Good ", None, **ids),
+        _gemini_chunk("day", "STOP", **ids),
+        _gemini_chunk("", "STOP"),
+        usage,
+    ]
+    chunks.append(usage)
+    lines = [json.dumps(chunk) for chunk in chunks]
+    contents = {".sse": "".join(f"data: {line}\n\n" for line in lines), ".jsonl": "\n".join(lines)}
+    path = tmp_path / f"gemini{suffix}"
+    path.write_text(contents.get(suffix, json.dumps(chunks)))
+    assert read(path).messages == read(iter(chunks)).messages == read(chunks).messages
+    assert read(path).messages[0].text == "Good day"
+    assert len(read_many(path)) == 1

@@ -28,7 +28,16 @@ _LOOK_AT = 4
 
 
 def _recognises(records: Sequence[Any]) -> bool:
-    return any(is_message_line(record) or _is_conversation(record) for record in _flattened(records))
+    return any(
+        is_message_line(record) or (_is_conversation(record) and not _is_chunk(record))
+        for record in _flattened(records)
+    )
+
+
+def _is_chunk(record: Any) -> bool:
+    """Whether the record is a reply that is also a chunk of a stream, as Google's are."""
+    known = format_of_whole(record)
+    return known is not None and known.is_item(record) and not has_conversation(record)
 
 
 def _is_conversation(record: Any) -> bool:
