@@ -24,7 +24,7 @@ def _run(*events: Event, name: str = "weather") -> Transcript:
     def call(call_id: str) -> ev.ToolInputAvailable:
         return ev.ToolInputAvailable(call_id, name, {})
 
-    calls = [call("a"), call("b"), call("c"), ev.ToolOutputAvailable("a", 1), ev.ToolOutputError("b", "no")]
+    calls: list[Event] = [call("a"), call("b"), call("c"), ev.ToolOutputAvailable("a", 1), ev.ToolOutputError("b", "no")]
     return Transcript.from_events([ev.Start(), *calls, ev.ToolOutputAvailable("c", 2), *events])
 
 
@@ -57,7 +57,7 @@ def test_a_run_without_calls_says_so() -> None:
 
 
 def test_calls_that_were_denied_or_interrupted_or_never_ended_are_counted_in_the_first_line() -> None:
-    calls = [ev.ToolInputAvailable(call, "weather", {}) for call in "abcd"]
+    calls: list[Event] = [ev.ToolInputAvailable(call, "weather", {}) for call in "abcd"]
     events = [*calls, ev.ToolOutputDenied("a"), ev.ToolInterrupted("b"), ev.ToolOutputAvailable("c", 1), ev.Finish()]
     html = saved_bundle(Transcript.from_events([ev.Start(), *events]), is_run=True)["text/html"]
     assert _first_line(html) == "<!-- Run: 4 tool calls, 1 denied, 1 interrupted, 1 without a result · ended -->"
@@ -95,7 +95,7 @@ def test_every_display_begins_with_a_short_true_line_which_the_page_does_not_sho
     html = make(tmp_path)._repr_mimebundle_()["text/html"]
     assert _first_line(html) == f"<!-- {summary} -->"
     page = BeautifulSoup(html, "html.parser")
-    page.style.decompose()  # type: ignore[union-attr]
+    page.style.decompose()
     assert [f"{text}".strip() for text in page.find_all(string=lambda text: isinstance(text, Comment))] == [summary]
     assert summary not in page.get_text()
 

@@ -98,7 +98,7 @@ class Truncation(NamedTuple):
 
     position: int
     length: int
-    count: int
+    left_out: int
     expression: str
 
 
@@ -119,7 +119,7 @@ def count_characters(text: str, start: int) -> int:
     """Returns how many characters there are from ``start`` on, with those that `truncate_text` left out there."""
     note = read_truncation(text)
     count = len(text) - start
-    return count if note is None or note.position < start else count - note.length + note.count
+    return count if note is None or note.position < start else count - note.length + note.left_out
 
 
 def count_items(value: list[Json] | Object, start: int) -> int:

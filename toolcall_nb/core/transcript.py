@@ -174,12 +174,6 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
         return call_code(self.name, {} if self.input is MISSING else self.input)
 
-    def to_html(self, *, page: bool = False) -> str:
-        """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
-        from toolcall_nb.render.html_output.page import to_html
-
-        return to_html(self, page=page)
-
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the call in a cell as an open card."""
         from toolcall_nb.redaction.saved_output import saved_bundle
@@ -314,12 +308,6 @@ class Message(_Value, frozen=True):
         errors = [part.text for part in self.parts if isinstance(part, ErrorPart)]
         unnamed = "The reply ended with an error that says nothing." if self.finish_reason == "error" else None
         return errors[-1] if errors else unnamed
-
-    def to_html(self, *, page: bool = False) -> str:
-        """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
-        from toolcall_nb.render.html_output.page import to_html
-
-        return to_html(self, page=page)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message in a cell as in a transcript."""

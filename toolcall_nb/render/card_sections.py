@@ -332,7 +332,7 @@ def _beyond(text: str, where: str, start: int = 0) -> str:
         return ""
     note = read_truncation(text)
     if note is not None:
-        where = note.expression or f"{where}, without the {format_count(note.count, 'characters')} that were not kept"
+        where = note.expression or f"{where}, without the {format_count(note.left_out, 'characters')} that were not kept"
     return f"{format_hidden(count_characters(text, end), 'characters')}: {where}"
 
 
@@ -340,7 +340,7 @@ def _sent_to_model(call: ToolCall, _: GrowingCall) -> list[Section]:
     if call.model_text is None or call.output is MISSING:
         return []
     note = read_truncation(call.model_text)
-    left_out = f"{note.count:,} left out" if note else ""
+    left_out = f"{note.left_out:,} left out" if note else ""
     size = _join_notes(format_count(len(call.model_text), "characters"), left_out)
     notes = "; ".join(filter(None, (size, _beyond(call.model_text, _where(call, "model_text")))))
     return [Section("fold-told", "Told to the model", notes, [_plain(call.model_text)], in_text="label")]
