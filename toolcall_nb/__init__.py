@@ -15,8 +15,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb import _old_paths
-
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.chat import Chat
@@ -82,8 +80,6 @@ _HOMES = {
     "tool": "toolcall_nb.tools",
     "watch": "toolcall_nb.notebook.watch",
 }
-
-_old_paths.install()
 
 
 def __getattr__(name: str) -> Any:

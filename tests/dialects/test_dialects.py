@@ -18,7 +18,6 @@ from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Approval, Message, Part, ReasoningPart, State, TextPart, ToolCall, Transcript
-from toolcall_nb.dialects import signature
 from toolcall_nb.dialects.fences import Lines
 from toolcall_nb.dialects.json_object import JsonObject
 from toolcall_nb.dialects.live_call import TextFlow
@@ -342,15 +341,3 @@ def test_an_unknown_dialect_is_refused_with_those_that_there_are() -> None:
         dialects.detector("jsn")
     with pytest.raises(UsageError, match="no dialect 'klingon'"):
         dialects.find_dialect("klingon")
-
-
-def test_the_functions_of_version_0_1_still_work_and_warn() -> None:
-    messages = [Message("assistant", (TextPart("x"),))]
-    with pytest.warns(DeprecationWarning, match=r"dialects\.write_back is now find_dialect\(name\)\.write_history"):
-        assert dialects.write_back("native", messages) == messages
-    with pytest.warns(DeprecationWarning, match=r"signature\.executing is now SignatureDialect\.report_running"):
-        assert "add" in signature.executing("add")
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = dialects.nothing
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = signature.nothing

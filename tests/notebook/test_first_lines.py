@@ -24,7 +24,13 @@ def _run(*events: Event, name: str = "weather") -> Transcript:
     def call(call_id: str) -> ev.ToolInputAvailable:
         return ev.ToolInputAvailable(call_id, name, {})
 
-    calls: list[Event] = [call("a"), call("b"), call("c"), ev.ToolOutputAvailable("a", 1), ev.ToolOutputError("b", "no")]
+    calls: list[Event] = [
+        call("a"),
+        call("b"),
+        call("c"),
+        ev.ToolOutputAvailable("a", 1),
+        ev.ToolOutputError("b", "no"),
+    ]
     return Transcript.from_events([ev.Start(), *calls, ev.ToolOutputAvailable("c", 2), *events])
 
 

@@ -33,7 +33,6 @@ LOOP = CORE | {"redaction", "tools", "approvals", "models", "chat"}
 MAY_SEE: dict[str, set[str]] = {
     "errors": set(),
     "events": {"core"},
-    "_old_paths": set(),
     "core": set(),
     "markdown": {"core"},
     "stages": {"core"},
@@ -56,7 +55,7 @@ MAY_SEE: dict[str, set[str]] = {
     "cli": LOOP | {"runs", "server", "traces"},
     "notebook": LOOP | {"agents", "batches", "frontend", "runs", "server", "traces", "watching"},
     "server": LOOP | {"frontend", "runs", "traces"},
-    "__init__": LOOP | {"_old_paths", "notebook", "traces"},
+    "__init__": LOOP | {"notebook", "traces"},
     "__main__": {"cli"},
 }
 """The rooms that each room may import, besides itself and `errors`."""

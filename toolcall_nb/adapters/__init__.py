@@ -7,8 +7,7 @@ assembler.py turns deltas into well-formed events.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-from warnings import warn
+from typing import TYPE_CHECKING
 
 from toolcall_nb.core.lazy_members import lazy_members
 
@@ -44,26 +43,6 @@ __all__ = [
     "recognise_source",
 ]
 
-
-_FORMER_NAMES = {
-    "Kind": "SourceKind",
-    "kind_of": "recognise_source(thing).kind",
-    "read": "read_stream",
-    "read_async": "read_stream_async",
-}
-
-
-def _former_name(name: str) -> Any:
-    """Returns names of version 0.1 with a `DeprecationWarning`."""
-    if name not in _FORMER_NAMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    new = _FORMER_NAMES[name]
-    warn(f"{__name__}.{name} is now {new}", DeprecationWarning, stacklevel=3)
-    if name == "kind_of":
-        return lambda thing: __getattr__("recognise_source")(thing).kind
-    return __getattr__(new)
-
-
 __getattr__ = lazy_members(
     __name__,
     {
@@ -83,5 +62,4 @@ __getattr__ = lazy_members(
         "read_stream_async": ".reading",
         "recognise_source": ".recognise",
     },
-    _former_name,
 )

@@ -17,7 +17,6 @@ from toolcall_nb.adapters.recognise import (
     holds_bedrock_stream,
 )
 from toolcall_nb.adapters.sdk_objects import type_name
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event
 from toolcall_nb.errors import UsageError
 
@@ -31,10 +30,6 @@ __all__ = [
     "read_stream",
     "read_stream_async",
 ]
-
-__getattr__ = renamed_members(
-    __name__, {"read": f"{__name__}.read_stream", "read_async": f"{__name__}.read_stream_async"}
-)
 
 
 def events_of(thing: Any) -> Iterable[Event]:

@@ -24,7 +24,6 @@ from toolcall_nb.chat.request import turn_error
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.transcript import FilePart, Message, ToolCall, Transcript
 from toolcall_nb.core.usage import read_usage
@@ -53,10 +52,6 @@ class Chat(ChatState):
     ``max_seconds`` and ``max_calls`` limit each turn, see `toolcall_nb.chat.limits.SpendingLimits`. ``clock`` returns
     seconds, ``pause`` waits for some.
     """
-
-    approve = RenamedAttribute("approval_mode")
-    approver = RenamedAttribute("ask_approval")
-    grants = RenamedAttribute("remembered_approvals")
 
     _turn: Turn | None = None
 

@@ -13,7 +13,6 @@ from toolcall_nb import tools as tooling
 from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
 from toolcall_nb.chat.limits import SpendingLimits, TurnLimits
 from toolcall_nb.chat.outputs import OutputRequest
-from toolcall_nb.core.deprecated_names import renamed_parameters
 from toolcall_nb.core.events import Data, Event, Finish, Object, to_dict
 from toolcall_nb.core.recording import REPLY_END, REQUEST, Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
@@ -45,7 +44,6 @@ class ChatState:
     _agent: Model | None  # the model, if it is an agent
     _made: tuple[tuple[str, float | None], Model]  # the model for a dialect and a speed
 
-    @renamed_parameters(approve="approval_mode", approver="ask_approval", grants="remembered_approvals")
     def __init__(
         self,
         model: Any = "mock",

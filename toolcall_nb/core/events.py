@@ -22,7 +22,6 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.errors import WireError
 
@@ -333,7 +332,6 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     preliminary: bool | None = None
     display: Object | None = None
     model_text: str | None = field(default=None, name="seen")
-    seen = RenamedAttribute("model_text")
 
 
 class ToolOutputError(_Chunk, frozen=True):

@@ -10,13 +10,10 @@ from typing import Any
 __all__ = ["lazy_members"]
 
 
-def lazy_members(
-    package: str, homes: Mapping[str, str], otherwise: Callable[[str], Any] | None = None
-) -> Callable[[str], Any]:
+def lazy_members(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Returns a ``__getattr__`` for ``package`` (PEP 562); ``homes`` has the module of each member.
 
-    A module is ``.name`` in the package, or a whole path. Other names are looked up by ``otherwise``, such as
-    `renamed_members`.
+    A module is ``.name`` in the package, or a whole path.
     """
 
     def find(name: str) -> Any:
@@ -24,8 +21,6 @@ def lazy_members(
             value = getattr(import_module(homes[name], package), name)
             setattr(sys.modules[package], name, value)
             return value
-        if otherwise is not None:
-            return otherwise(name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

@@ -20,7 +20,6 @@ from msgspec.structs import force_setattr
 from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, State
 from toolcall_nb.core.calls import ToolCalls
-from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
@@ -116,8 +115,6 @@ class ToolCall(_Value, frozen=True, kw_only=True):
     tool_metadata: Object | None = None
     extra: Object = field(default_factory=dict)
     record: CallRecord = field(default_factory=lambda: NO_RECORD)
-
-    seen = RenamedAttribute("model_text")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
-from warnings import warn
 
 from toolcall_nb.core.dialect_names import DIALECTS
 from toolcall_nb.core.similar_names import did_you_mean
@@ -33,14 +32,6 @@ _HOMES = {
     "json": ("toolcall_nb.dialects.json_call", "JSON_DIALECT"),
 }
 _NATIVE = Dialect()
-_FORMER_FUNCTIONS = {
-    "executing": "report_running",
-    "remark": "report_diagnostic",
-    "report": "report_end",
-    "write": "write",
-    "write_back": "write_history",
-}
-"""Functions of version 0.1, whose first argument was the dialect's name: the methods that they are now."""
 
 
 def detector(name: str) -> Detector:
@@ -75,11 +66,3 @@ def find_text_dialect(name: str) -> TextDialect:
         return dialect
     hint = did_you_mean(name, DIALECTS)
     raise UsageError(f"There is no dialect {name!r}.{hint} The dialects are: {', '.join(DIALECTS)}.")
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FORMER_FUNCTIONS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    method = _FORMER_FUNCTIONS[name]
-    warn(f"{__name__}.{name} is now find_dialect(name).{method}", DeprecationWarning, stacklevel=2)
-    return lambda dialect, *args, **options: getattr(find_dialect(dialect), method)(*args, **options)

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
-from warnings import warn
 
 from msgspec.structs import replace
 
@@ -27,7 +26,6 @@ __all__ = [
     "input_of",
     "is_unknown",
     "path_rule",
-    "renamed_functions",
     "written_parts",
 ]
 
@@ -200,28 +198,3 @@ def _holds_path(schema: Any) -> bool:
     if isinstance(schema, list):
         return any(map(_holds_path, schema))
     return isinstance(schema, dict) and (schema.get("format") == "path" or any(map(_holds_path, schema.values())))
-
-
-# Names of version 0.1 -----------------------------------------------------------------------------------------
-
-_NEW_NAMES = {
-    "Detector": "detector",
-    "executing": "report_running",
-    "remark": "report_diagnostic",
-    "report": "report_end",
-    "result_text": "write_result",
-    **{name: name for name in ("instructions", "is_report", "write", "write_result")},
-}
-
-
-def renamed_functions(module: str, dialect: TextDialect) -> Callable[[str], Any]:
-    """Returns the ``__getattr__`` of a dialect's module: its functions of version 0.1 are methods of ``dialect``."""
-
-    def find(name: str) -> Any:
-        method = _NEW_NAMES.get(name)
-        if method is None:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warn(f"{module}.{name} is now {type(dialect).__name__}.{method}", DeprecationWarning, stacklevel=2)
-        return getattr(dialect, method)
-
-    return find

@@ -22,7 +22,6 @@ from toolcall_nb.dialects.base import (
     describe_tools,
     input_of,
     path_rule,
-    renamed_functions,
     written_parts,
 )
 from toolcall_nb.markdown.characters import CharacterReader
@@ -107,7 +106,6 @@ class CalloutDialect(TextDialect):
 
 
 CALLOUT_DIALECT = CalloutDialect()
-__getattr__ = renamed_functions(__name__, CALLOUT_DIALECT)
 
 
 def _without_result(call: ToolCall) -> ToolCall:

@@ -24,7 +24,6 @@ from toolcall_nb.dialects.base import (
     input_of,
     is_unknown,
     path_rule,
-    renamed_functions,
     written_parts,
 )
 from toolcall_nb.dialects.fences import AFTER_LINE, Fence
@@ -99,7 +98,6 @@ class JsonDialect(TextDialect):
 
 
 JSON_DIALECT = JsonDialect()
-__getattr__ = renamed_functions(__name__, JSON_DIALECT)
 
 
 def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:

@@ -31,7 +31,6 @@ from toolcall_nb.dialects.base import (
     input_of,
     is_unknown,
     path_rule,
-    renamed_functions,
     written_parts,
 )
 from toolcall_nb.dialects.fences import LINE_START
@@ -131,7 +130,6 @@ class SignatureDialect(TextDialect):
 
 
 SIGNATURE_DIALECT = SignatureDialect()
-__getattr__ = renamed_functions(__name__, SIGNATURE_DIALECT)
 
 
 def _object(fields: Object) -> str:

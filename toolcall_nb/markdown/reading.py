@@ -30,7 +30,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Transcript
@@ -48,7 +47,6 @@ TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 CALLOUT_KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
 
-__getattr__ = renamed_members(__name__, {"KINDS": f"{__name__}.CALLOUT_KINDS"})
 
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 

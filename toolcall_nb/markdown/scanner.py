@@ -12,21 +12,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.markdown.block_context import NEWLINE, SEAM, BlockContext
 from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
 
 __all__ = ["CalloutClosed", "CalloutGrew", "CalloutOpened", "Scanner", "Segment", "Text", "UnreadableHeader", "scan"]
 
-__getattr__ = renamed_members(
-    __name__,
-    {
-        "Closed": f"{__name__}.CalloutClosed",
-        "Grew": f"{__name__}.CalloutGrew",
-        "Opened": f"{__name__}.CalloutOpened",
-        "Problem": f"{__name__}.UnreadableHeader",
-    },
-)
 
 _MOST_BEFORE_MARK = len("   > ")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.lazy_members import lazy_members
 from toolcall_nb.models import faults
 from toolcall_nb.models.base import Model, model_name
@@ -40,5 +39,4 @@ __all__ = [
 __getattr__ = lazy_members(
     __name__,
     {"EnvelopeModel": ".callable_models"},
-    renamed_members(__name__, {"names": "toolcall_nb.models.model_names"}, stacklevel=3),
 )

@@ -13,7 +13,6 @@ from IPython.core.error import UsageError as ShellUsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.dialect_names import DIALECTS as TEXT_DIALECTS
 from toolcall_nb.errors import ToolcallError, UsageError, cell_traceback
 from toolcall_nb.notebook.commands import COMMANDS, approval_modes, check_choice, command_help
@@ -27,16 +26,6 @@ __all__ = ["CHAT_DIALECTS", "OPTIONS", "InterruptedMagic", "ToolchatMagics"]
 
 CHAT_DIALECTS = ("native", *TEXT_DIALECTS)
 """The values of ``--dialect``."""
-
-__getattr__ = renamed_members(
-    __name__,
-    {
-        "APPROVALS": "toolcall_nb.approvals.APPROVAL_MODES",
-        "DIALECTS": "toolcall_nb.notebook.magic.CHAT_DIALECTS",
-        "Interrupted": "toolcall_nb.notebook.magic.InterruptedMagic",
-        "SWITCH": "toolcall_nb.notebook.commands.ON_OFF",
-    },
-)
 
 
 def _unquoted(value: str) -> str:

@@ -332,7 +332,9 @@ def _beyond(text: str, where: str, start: int = 0) -> str:
         return ""
     note = read_truncation(text)
     if note is not None:
-        where = note.expression or f"{where}, without the {format_count(note.left_out, 'characters')} that were not kept"
+        where = (
+            note.expression or f"{where}, without the {format_count(note.left_out, 'characters')} that were not kept"
+        )
     return f"{format_hidden(count_characters(text, end), 'characters')}: {where}"
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
-from warnings import warn
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -88,8 +87,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     system: str | None = None
     dialect: str = "native"
     approval_mode: ApprovalMode = "auto"
-    approve: ApprovalMode | None = None
-    """The former name of ``approval_mode``."""
     max_steps: int = 10
     speed: float | None = 1.0
     store: str | None = None
@@ -103,9 +100,6 @@ class Settings(Struct, frozen=True, kw_only=True):
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        if self.approve is not None:
-            warn("Settings(approve=…) is now Settings(approval_mode=…)", DeprecationWarning, stacklevel=2)
-            force_setattr(self, "approval_mode", self.approve)
         if not all(token is None or _is_token(token) for token in (self.token, self.proxy_token)):
             raise UsageError(
                 "The token is empty, or has a blank or a character that is not ASCII in it. Give one of visible ASCII "

@@ -43,7 +43,6 @@ Read back, the calls have the same id, name, final state, input, output and erro
 
 from __future__ import annotations
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.stages.blocks import (
     Block,
     CommandOutputBlock,
@@ -86,7 +85,3 @@ __all__ = [
     "upgrade",
     "validate",
 ]
-
-__getattr__ = renamed_members(
-    __name__, {"from_dict": f"{__name__}.block_from_dict", "to_dict": f"{__name__}.block_to_dict"}
-)

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.lazy_members import lazy_members
 
 if TYPE_CHECKING:
@@ -94,15 +93,4 @@ __getattr__ = lazy_members(
         "tool": ".collection",
         "workspace": ".workspaces",
     },
-    renamed_members(
-        __name__,
-        {
-            "Decision": "toolcall_nb.approvals.Decision",
-            "Grants": "toolcall_nb.approvals.RememberedApprovals",
-            "Progress": "toolcall_nb.tools.output.ToolProgress",
-            "Tell": "toolcall_nb.tools.output.ProgressCallback",
-            "remember": "toolcall_nb.tools.results.tracebacks.remember_for_debugger",
-        },
-        stacklevel=3,
-    ),
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.core.deprecated_names import renamed_members, renamed_parameters
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.errors import UsageError
@@ -23,14 +22,6 @@ __all__ = ["Tool", "as_tool", "attach_tool", "function_origin", "is_function", "
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
-
-__getattr__ = renamed_members(
-    __name__,
-    {
-        "mark": "toolcall_nb.tools.definition.attach_tool",
-        "origin_of": "toolcall_nb.tools.definition.function_origin",
-    },
-)
 
 
 class Tool(Struct, frozen=True, eq=False, kw_only=True):
@@ -109,7 +100,6 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
         """
         return self.signature.bind(read_json_texts(arguments, self.parameters))
 
-    @renamed_parameters(tell="on_progress", whole="value_expression")
     def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
         """Calls the function with a JSON object of arguments. Raises nothing but `KeyboardInterrupt`.
 

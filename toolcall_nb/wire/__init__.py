@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.wire.ag_ui import AG_UI_WIRE
@@ -122,6 +121,3 @@ def _wire(name: str) -> Wire:
     if name not in WIRES:
         raise UsageError(f"There is no wire {name!r}. There are {', '.join(WIRES)}.")
     return WIRES[name]
-
-
-__getattr__ = renamed_members(__name__, {"NAMES": f"{__name__}.WIRE_NAMES", "NOT_SAID": f"{__name__}.LOSSES"})

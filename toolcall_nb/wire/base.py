@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.events import Event, Json, Object
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.errors import WireError
@@ -284,13 +283,3 @@ def object_or_empty(value: Any) -> Mapping[str, Any]:
 def list_or_empty(value: Any) -> list[Any]:
     """Returns ``value`` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
-
-
-__getattr__ = renamed_members(
-    __name__,
-    {
-        "broke_off": f"{__name__}.connection_lost",
-        "cut_off": f"{__name__}.mark_as_cut_off",
-        "mapping": f"{__name__}.object_or_empty",
-    },
-)

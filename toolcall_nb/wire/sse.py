@@ -12,7 +12,6 @@ from io import StringIO
 
 from msgspec import Struct
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.errors import WireError
 
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder", "encode_sse"]
@@ -161,6 +160,3 @@ def encode_sse(data: str, event: str | None = None, id: str | None = None) -> by
         lines.append(f"{name}: {value}")
     lines += [f"data: {line}" for line in _LINE_END.split(data)]
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
-
-
-__getattr__ = renamed_members(__name__, {"LIMIT": f"{__name__}.MAX_EVENT_BYTES"})

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.core.lazy_members import lazy_members
 from toolcall_nb.models.providers.catalog import PROVIDER_NAMES, is_provider_model
 from toolcall_nb.models.providers.settings import check_setting, is_provider_setting, native_tools_of
@@ -26,19 +25,8 @@ __all__ = [
     "provider_model",
 ]
 
-_former_name = renamed_members(
-    __name__,
-    {
-        "NAMES": f"{__name__}.PROVIDER_NAMES",
-        "is_known": f"{__name__}.is_provider_model",
-        "is_of_a_provider": f"{__name__}.is_provider_setting",
-        "knows": f"{__name__}.is_pydantic_ai_object",
-    },
-    stacklevel=3,
-)
 
 __getattr__ = lazy_members(
     __name__,
     {"ProviderModel": ".model", "is_pydantic_ai_object": ".model", "provider_model": ".model"},
-    _former_name,
 )

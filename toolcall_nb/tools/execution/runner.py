@@ -10,7 +10,6 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolcall_nb.core.deprecated_names import RenamedAttribute
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_text
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
@@ -60,7 +59,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     wrong_input: bool = False
     arguments: Json = None
     timed_out: bool = False
-    seen = RenamedAttribute("model_text")
 
 
 def run_tool(

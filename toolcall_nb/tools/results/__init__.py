@@ -11,9 +11,6 @@ tracebacks.py    tracebacks of a tool's own frames, as text and for the debugger
 
 from __future__ import annotations
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.tools.results.result import WIDGET, Result, clean_bundle, output_and_display
 
 __all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display"]
-
-__getattr__ = renamed_members(__name__, {"forms": "toolcall_nb.tools.results.result.output_and_display"})

@@ -28,7 +28,6 @@ again; of a ``MESSAGES_SNAPSHOT`` only those are that were not streamed before. 
 
 from __future__ import annotations
 
-from toolcall_nb.core.deprecated_names import renamed_members
 from toolcall_nb.wire.ag_ui.reading import AgUiDecoder
 from toolcall_nb.wire.ag_ui.terms import CHUNK, EVENT_TYPES, METADATA_KEY, PROTOCOL_VERSION, WIRE_LOSSES, WIRE_NAME
 from toolcall_nb.wire.ag_ui.writing import AgUiEncoder
@@ -45,7 +44,3 @@ AG_UI_WIRE = Wire(
 )
 
 _TERMS = "toolcall_nb.wire.ag_ui.terms"
-__getattr__ = renamed_members(
-    __name__,
-    {"NAME": f"{_TERMS}.WIRE_NAME", "NOT_SAID": f"{_TERMS}.WIRE_LOSSES", "OURS": f"{_TERMS}.METADATA_KEY"},
-)
