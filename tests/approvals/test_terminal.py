@@ -285,9 +285,9 @@ def test_a_call_that_the_model_asks_about_is_denied_without_advice_that_would_no
 
 SCRIPT = """
 import json
-from toolcall_nb.approval import TerminalApprover
+from toolcall_nb.approvals.terminal import TerminalApprover
 from toolcall_nb.events import MISSING
-from toolcall_nb.transcript import ToolCall
+from toolcall_nb.core.transcript import ToolCall
 d = TerminalApprover()(ToolCall(id="c", name="weather", input={"city": "Lyon"}))
 print("DECIDED", json.dumps([d.approved, None if d.input is MISSING else d.input, d.scope]))
 """

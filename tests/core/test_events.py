@@ -12,7 +12,6 @@ from tests.support.corpora import corpus
 from tests.support.strategies import events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import CHUNK_TYPES, Event, from_dict, to_dict
-from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import WireError
 
 CHUNKS: list[dict[str, Any]] = [
@@ -130,11 +129,3 @@ def test_texts_that_come_whole_are_well_formed_and_a_delta_keeps_half_a_characte
     for delta in (ev.TextDelta(half, half), ev.ReasoningDelta(half, half), ev.ToolLog("c", half)):
         assert half in ev.to_dict(delta).get("data", ev.to_dict(delta)).values()
     assert ev.ToolInputDelta(half, half) == ev.ToolInputDelta(mended, half)
-
-
-def test_the_former_name_of_the_text_for_the_model_still_works() -> None:
-    event = ev.ToolOutputAvailable("c", "whole", model_text="part")
-    call = Transcript.from_events([ev.ToolInputAvailable("c", "f", {}), event]).calls["c"]
-    for value in (event, call):
-        with pytest.warns(DeprecationWarning, match=r"\.seen is now \w+\.model_text"):
-            assert value.seen == "part"

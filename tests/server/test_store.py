@@ -31,7 +31,7 @@ PART = ".toolcall_nb.part"
 _WRITER = """
 import sys
 from toolcall_nb.server.store import ThreadStore
-from toolcall_nb.transcript import Message, TextPart, Transcript
+from toolcall_nb.core.transcript import Message, TextPart, Transcript
 store, number = ThreadStore(sys.argv[1]), 0
 print("ready", flush=True)
 while True:
