@@ -138,8 +138,10 @@ def test_the_footer_of_a_run_is_not_rendered_as_a_formula(page: Page) -> None:
     html = saved_bundle(Transcript(), line="$\\href{javascript:alert(1)}{x}$", is_run=True)["text/html"]
     ModuleAlone(page).module.begin()
     shown: list[str] = page.evaluate(
-        """html => [document.querySelector(".tc-run"), document.createRange().createContextualFragment(html).firstElementChild]
-            .map(run => run.className)""",
+        """html => {
+            const saved = document.createRange().createContextualFragment(html).firstElementChild;
+            return [document.querySelector(".tc-run"), saved].map(run => run.className);
+        }""",
         html,
     )
     assert shown == [f"{RUN_CLASS} tc-view", RUN_CLASS]
