@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import socket
@@ -13,12 +14,17 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 
 from tests.support.servers import PATIENCE, Gated, ask, data_of, serving, words
 from toolcall_nb.errors import UsageError
+from toolcall_nb.server.app import application
 from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, server_settings
 from toolcall_nb.server.guards import is_json_type
 from toolcall_nb.server.serving import Server
@@ -501,3 +507,62 @@ def test_an_internal_error_reveals_nothing(monkeypatch: pytest.MonkeyPatch, capl
     assert response.status_code == 500
     assert "secret" not in response.text
     assert data_of(response.text) == []
+
+
+# Headers that nothing may trust ---------------------------------------------------------------------------------
+
+HEADERS = (
+    *("host", "origin", "authorization", "content-type", "content-length", "accept", "last-event-id", "forwarded"),
+    *("x-forwarded-for", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto", "sec-fetch-site"),
+)
+PATHS = (
+    "/",
+    "/api/health",
+    "/api/tools",
+    "/api/chat",
+    "/api/threads/t",
+    "/api/threads/t/stream",
+    "/api/threads/%5B",
+    "/n",
+)
+GARBAGE = ["http://[::1", "[", "//[", "http://]", "\0", "é", "9" * 5000, "a" * 70_000, "=?;,", "*/*;q=x", "1-", "-1"]
+
+
+APPLICATION = application(Settings(token="t"))
+
+
+@settings_of_hypothesis(max_examples=400)
+@given(
+    st.sampled_from(["GET", "POST", "OPTIONS", "DELETE", "PUT"]),
+    st.sampled_from(PATHS),
+    st.binary(max_size=30),
+    st.dictionaries(st.sampled_from(HEADERS), st.sampled_from(GARBAGE) | st.text(max_size=30), min_size=1, max_size=4),
+)
+def test_no_header_path_or_query_is_answered_with_an_error_of_the_server(
+    method: str, path: str, query: bytes, headers: dict[str, str]
+) -> None:
+    lines = {"host": "localhost", "authorization": "Bearer t", **headers}
+    scope = {
+        **{"type": "http", "http_version": "1.1", "method": method, "path": unquote(path), "raw_path": path.encode()},
+        **{"query_string": query, "root_path": "", "scheme": "http", "server": ("localhost", 1), "client": ("::1", 2)},
+        "headers": [(name.encode(), value.encode("utf-8", "replace")) for name, value in lines.items()],
+    }
+    statuses: list[int] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    asyncio.run(APPLICATION(scope, receive, send))
+    assert len(statuses) == 1
+    assert statuses[0] < 500, headers
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "http://]", "http://[", "//[::1"])
+def test_an_origin_that_is_no_address_is_refused_before_the_token_is_looked_at(origin: str) -> None:
+    with serving(token="secret") as client:
+        response = client.get("/api/tools", headers={"origin": origin, "authorization": "Bearer wrong"})
+    assert response.status_code == 403

@@ -21,6 +21,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.server import redis_writer
 from toolcall_nb.server.redis_store import RedisStore
+from toolcall_nb.server.redis_turns import decode_changes
 from toolcall_nb.server.serving import Server
 
 QUICK = {"lease_seconds": 1.0}
@@ -418,3 +419,23 @@ def test_without_redis_a_request_is_a_problem_and_a_turn_ends(monkeypatch: pytes
     server.stop()
     assert data_of(data.decode())[-2]["type"] == "abort"
     assert "store could not be reached" in data.decode()
+
+
+@pytest.mark.parametrize("garbage", [b"{", b"\xff", b"[1]", b'{"turn": 1}', b"null", b"[" * 20_000, b""])
+def test_garbage_in_a_turn_does_not_stop_its_thread(
+    redis: str, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    thread = f"garbage{len(garbage)}-{garbage[:2].hex()}"
+    with two_workers(redis, Gated(words("Fine."))) as (first, _), Redis.from_url(redis) as client:
+        client.set(f"toolcall-nb:turn:{thread}", garbage)
+        assert first.get(f"/api/threads/{thread}/stream?wire=ui").status_code in (204, 404)
+        assert "Fine." in text_of(ask(first, thread=thread).text)
+    assert not garbage or "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "garbage", [b"{", b"\xff", b"[1]", b'[{"event": 1}]', b'[{"event": {"type": "text-delta"}}]', b"[" * 20_000]
+)
+def test_changes_that_are_garbage_are_logged_and_left_out(garbage: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    assert decode_changes(garbage) == []
+    assert "cannot be read" in caplog.text

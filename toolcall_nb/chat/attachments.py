@@ -88,7 +88,10 @@ def _data_url(file: File) -> File:
 
 
 def _url(url: str) -> File:
-    media_type = _type_of_name(urlsplit(url).path)
+    try:
+        media_type = _type_of_name(urlsplit(url).path)
+    except ValueError as error:
+        raise UsageError(f"{url!r:.200} is no address: {error}.") from None
     if media_type is None:
         raise UsageError(
             f"The type of {url!r:.200} is unknown. Say what it is: toolcall_nb.events.File(url, 'image/png')."

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import msgspec
 
 from toolcall_nb.core.text import well_formed_json
 
-__all__ = ["from_extended_json", "json_text", "read_json", "to_extended_json", "to_strict_json"]
+__all__ = ["escape_line_ends", "from_extended_json", "json_text", "read_json", "to_extended_json", "to_strict_json"]
 
 _NUMBER = "$numberDouble"
+_LINE_END = re.compile("[\x85\u2028\u2029]")  # JSON itself escapes the others
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
@@ -31,11 +33,16 @@ def json_text(value: Any) -> str:
     """
     try:
         value = to_extended_json(value)
-        return msgspec.json.encode(value).decode()
+        return escape_line_ends(msgspec.json.encode(value).decode())
     except RecursionError:
         return json_text(well_formed_json(value))
     except (UnicodeError, OverflowError, TypeError, ValueError):
         return json.dumps(value, separators=(",", ":"), default=str)
+
+
+def escape_line_ends(text: str) -> str:
+    """Returns JSON text with escapes for the characters that JSON allows raw, but at which `str.splitlines` splits."""
+    return text if text.isascii() else _LINE_END.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def read_json(text: str) -> Any:

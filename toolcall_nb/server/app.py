@@ -56,6 +56,8 @@ _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sa
 _STREAMS = (*(name for name in WIRE_NAMES if name != "provider"), LIVE)
 _VARY = {"vary": "Accept"}
 _CLOSE = {"connection": "close"}
+_LONGEST_LENGTH = 20
+"""Digits of a Content-Length; Python refuses to read thousands of them."""
 _METHOD_NOT_ALLOWED = "This method is not allowed here."
 
 
@@ -211,7 +213,7 @@ async def _read_body(request: Request, most: int) -> bytes:
     response. A body that announces more than that is not read.
     """
     length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or int(length) > 2 * most:
+    if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > 2 * most:
         raise _too_long(most)
     pieces, size = [], 0
     async for piece in request.stream():

@@ -98,7 +98,7 @@ class Guard:
             if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _is_visit(scope, headers):
                 return
             origin = "a page of another origin"
-        elif origin in self._settings.origins or urlsplit(origin).netloc == headers.get("host"):
+        elif origin in self._settings.origins or origin.partition("://")[2] == headers.get("host"):
             return
         raise Problem(403, f"Pages of {origin!r:.120} may not ask here. Start the server with --origin to let them.")
 

@@ -11,6 +11,7 @@ import msgspec
 
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.json_text import escape_line_ends
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.render import LiveHtml
@@ -70,4 +71,4 @@ class PageFeed:
 
 
 def _encoded(step: dict[str, Any]) -> EncodedStep:
-    return step["seq"], msgspec.json.encode(step)
+    return step["seq"], escape_line_ends(msgspec.json.encode(step).decode()).encode()

@@ -15,7 +15,7 @@ import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.redis_keys import inbox_key
-from toolcall_nb.server.redis_turns import FollowedTurn, StreamEntry
+from toolcall_nb.server.redis_turns import FollowedTurn
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 
 __all__ = ["WorkerInbox"]
@@ -70,25 +70,25 @@ class WorkerInbox:
                 continue
             is_failing = False
             for key, entries in found or ():
-                try:
-                    turns[key].take(entries) if key in turns else self._take(entries)
-                except Exception:  # what one of them holds must not keep the others from being read
-                    _log.exception("A message of another worker could not be read")
+                for entry in entries:
+                    try:
+                        turns[key].take([entry]) if key in turns else self._take(*entry)
+                    except Exception:  # what one of them holds must not keep the others from being read
+                        _log.exception("A message of another worker could not be read")
 
-    def _take(self, entries: list[StreamEntry]) -> None:
-        for entry_id, fields in entries:
-            self._last_id = entry_id.decode()
-            message = msgspec.json.decode(fields[_MESSAGE])
-            match message["kind"]:
-                case "command":
-                    name = "toolcall_nb-command"
-                    threading.Thread(target=self._obey, args=(message,), name=name, daemon=True).start()
-                case "reply":
-                    future = self._replies.get(message["number"])
-                    if future is not None and not future.done():
-                        future.set_result(message)
-                case "read":
-                    self._note_reader(message["thread"], message["turn"], message["count"])
+    def _take(self, entry_id: bytes, fields: Mapping[bytes, bytes]) -> None:
+        self._last_id = entry_id.decode()
+        message = msgspec.json.decode(fields[_MESSAGE])
+        match message["kind"]:
+            case "command":
+                name = "toolcall_nb-command"
+                threading.Thread(target=self._obey, args=(message,), name=name, daemon=True).start()
+            case "reply":
+                future = self._replies.get(message["number"])
+                if future is not None and not future.done():
+                    future.set_result(message)
+            case "read":
+                self._note_reader(message["thread"], message["turn"], message["count"])
 
     def _obey(self, message: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"kind": "reply", "number": message["number"]}

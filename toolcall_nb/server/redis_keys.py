@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "worker_key",
 ]
 
+_log = logger("toolcall_nb.server")
+
 _PREFIX = "toolcall-nb:"
 
 
@@ -35,9 +38,13 @@ class TurnHead(Struct, frozen=True):
     model: str = ""
 
 
-def decode_head(data: bytes) -> TurnHead:
-    """Returns what is stored under `head_key`."""
-    return msgspec.json.decode(data, type=TurnHead)
+def decode_head(data: bytes) -> TurnHead | None:
+    """Returns what is stored under `head_key`; logs a warning and returns None if it is no turn of a server."""
+    try:
+        return msgspec.json.decode(data, type=TurnHead)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        _log.warning("The store holds a turn that cannot be read, %.80r: %s", data, error)
+        return None
 
 
 def thread_key(thread: str) -> str:

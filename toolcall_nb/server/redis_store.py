@@ -168,11 +168,11 @@ class RedisStore:
             if is_claimed:
                 break
             found = value
-            if found and await self._is_running(thread, decode_head(found)):
+            if (head := decode_head(found) if found else None) and await self._is_running(thread, head):
                 raise Problem(
                     409, f"The thread {thread!r} is still answering. Wait for it, or POST /api/threads/{thread}/stop."
                 )
-        self._journals[thread] = RedisJournal(thread, new, value.decode(), self._writer.wake)
+        self._journals[thread] = RedisJournal(thread, new, value.decode("ascii", "replace"), self._writer.wake)
         return self._journals[thread]
 
     async def _is_running(self, thread: str, head: TurnHead) -> bool:
@@ -205,6 +205,8 @@ class RedisStore:
         if found is None:
             return None
         head = decode_head(found)
+        if head is None:
+            return None
         own = self._journals.get(thread)
         if own is not None and own.head.turn == head.turn:
             return own.turn

@@ -20,6 +20,7 @@ from toolcall_nb.core.events import Event, from_dict, to_dict
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import event_size
 from toolcall_nb.server.redis_keys import TurnHead, events_key
 from toolcall_nb.server.store import decode_thread
@@ -35,6 +36,8 @@ __all__ = [
     "encode_changes",
     "ending_events",
 ]
+
+_log = logger("toolcall_nb.server")
 
 END_ID = f"{2**63}-0"
 CHANGES = b"changes"
@@ -61,8 +64,12 @@ def encode_changes(changes: Iterable[Change]) -> bytes:
 
 
 def decode_changes(data: bytes) -> list[Change]:
-    """Returns the changes of `encode_changes`."""
-    return [*map(_decoded, read_json(data.decode("utf-8", "surrogatepass")))]
+    """Returns the changes of `encode_changes`; logs a warning and returns none if these are not some."""
+    try:
+        return [*map(_decoded, read_json(data.decode("utf-8", "surrogatepass")))]
+    except Exception as error:  # a store that others may write to can hold anything
+        _log.warning("The store holds changes of a turn that cannot be read, %.80r: %s", data, error)
+        return []
 
 
 def _encoded(change: Change) -> dict[str, Any]:
@@ -222,7 +229,7 @@ class FollowedTurn(ServedTurn):
             name = entry_id.decode()
             if _number(name) > _number(self.last_id):
                 self.last_id = name
-                for change in decode_changes(fields[CHANGES]):
+                for change in decode_changes(fields.get(CHANGES, b"")):
                     self.apply(change)
 
     def last_changes(self) -> list[Change]:

@@ -112,7 +112,7 @@ class JournalWriter:
         if found and found[0] == (entry_id.encode(), {CHANGES: data}):
             journal.confirm()
             return
-        changes = [change for _, fields in found for change in decode_changes(fields[CHANGES])]
+        changes = [change for _, fields in found for change in decode_changes(fields.get(CHANGES, b""))]
         self._lose(journal, changes, "Another worker took this one for ended, and has ended the turn.")
 
     async def _try_again(self, journals: Sequence[RedisJournal]) -> None:
