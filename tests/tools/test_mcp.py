@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gc
+import json
 import os
 import shlex
 import signal
@@ -370,7 +371,7 @@ def test_each_kind_of_content_is_in_the_output_or_the_display() -> None:
     lines = [
         "text",
         "<image/png, 3 bytes>",
-        "<image/png, 3 bytes>",
+        "<image/png, 3 bytes, not kept>",
         "<audio/wav, 4 bytes>",
         "<report: file:///report.pdf>",
         "inside",
@@ -384,8 +385,33 @@ def test_each_kind_of_content_is_in_the_output_or_the_display() -> None:
 def test_structured_content_comes_first_and_may_be_anything() -> None:
     block = TextContent(text="in words")
     for value in ({"a": 1}, [1], 0, False, ""):
-        assert result_of(CallToolResult(content=[block], structured_content=value)) == Result(value)
+        result = result_of(CallToolResult(content=[block], structured_content=value))
+        assert (result.output, result.model) == (value, f"{json.dumps(value, separators=(',', ':'))}\nin words")
     assert result_of(CallToolResult(content=[])) == Result("")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "1", '{ "a":1 }'])
+def test_a_text_that_repeats_the_structured_content_is_not_sent_twice(text: str) -> None:
+    block = TextContent(text=text)
+    assert result_of(CallToolResult(content=[block], structured_content={"a": 1})) == Result({"a": 1})
+
+
+@pytest.mark.parametrize("is_error", [False, True])
+def test_an_empty_embedded_file_is_an_empty_text(is_error: bool) -> None:
+    empty = EmbeddedResource(resource=TextResourceContents(uri="file:///a", text=""))
+    nothing = EmbeddedResource(resource=BlobResourceContents(uri="file:///b", blob=""))
+    answer = CallToolResult(content=[TextContent(text="see"), empty, nothing], is_error=is_error)
+    if is_error:
+        with pytest.raises(ToolFailed, match="see\n\n<data, 0 bytes>"):
+            result_of(answer)
+    else:
+        assert result_of(answer).output == "see\n\n<data, 0 bytes>"
+
+
+def test_the_error_of_a_failed_call_names_its_pictures() -> None:
+    picture = ImageContent(data=encoded(PICTURE), mime_type="image/png")
+    with pytest.raises(ToolFailed, match="it broke\n<image/png, 8 bytes, not kept>"):
+        result_of(CallToolResult(content=[TextContent(text="it broke"), picture], is_error=True))
 
 
 def test_a_failure_without_a_text_gets_one() -> None:
@@ -518,6 +544,19 @@ def test_every_page_of_tools_is_read() -> None:
         assert [tool.name for tool in server.tools] == ["a", "b", "c"]
         assert repr(server) == "<McpServer paged: a, b, c>"
         assert repr(server.tools[0]) == "<Tool a()>"
+
+
+@pytest.mark.parametrize("cursor", ["", "a"])
+def test_a_cursor_that_does_not_advance_ends_the_list_of_tools(cursor: str) -> None:
+    requests: list[Any] = []
+
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        requests.append(params)
+        return ListToolsResult(tools=[described("a"), described("b")], next_cursor=cursor)
+
+    with mcp_tools(Server("stuck", on_list_tools=list_tools)) as server:
+        assert [tool.name for tool in server.tools] == ["a", "b"]
+    assert len(requests) == (1 if not cursor else 2)
 
 
 def answering(tool: Described, answer: Any) -> Server[Any]:

@@ -6,9 +6,11 @@ The content blocks are those of the Model Context Protocol, 2025-11-25, "Tool Re
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.json_text import json_text
 from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.results.result import Result
 
@@ -22,17 +24,40 @@ def result_of(answer: Any) -> Result:
     """Converts a `CallToolResult`.
 
     The output is the structured content, or else the texts of the blocks, with a line that names each picture or sound.
-    The display is the first picture or sound of each type. Raises `ToolFailed` with the server's text for a failure.
+    The model is sent both, but for a text that only repeats the structured content. The display is the first picture or
+    sound of each type; of others, and of those of a failed call, the line says that they are not kept. Raises
+    `ToolFailed` with the server's text for a failure.
     """
-    texts = [_text(block) for block in answer.content]
+    media: Object = {}
+    texts: list[str] = []
+    for block in answer.content:
+        kind, data = _media(block) or ("", "")
+        is_kept = not kind or (kind not in media and not answer.is_error)
+        texts.append(_text(block) if is_kept else f"{_text(block)[:-1]}, not kept>")
+        if kind and is_kept:
+            media[kind] = _svg(data) if kind == "image/svg+xml" else data
     if answer.is_error:
         text = "\n".join(texts).strip() or "The MCP server says that the call failed, and no more."
         raise ToolFailed(text, output=answer.structured_content)
-    media: Object = {}
-    for kind, data in filter(None, map(_media, answer.content)):
-        media.setdefault(kind, _svg(data) if kind == "image/svg+xml" else data)
-    output: Json = "\n".join(texts) if answer.structured_content is None else answer.structured_content
-    return Result(output, display=media or None)
+    if answer.structured_content is None:
+        return Result("\n".join(texts), display=media or None)
+    structured = answer.structured_content
+    others = [text for text in texts if not _repeats(text, structured)]
+    to_model = "\n".join([json_text(structured), *others]) if others else None
+    return Result(structured, display=media or None, model=to_model)
+
+
+def _repeats(text: str, structured: Json) -> bool:
+    """Whether a text is the structured content again, whole or as the only value of its object."""
+    values = [structured]
+    if isinstance(structured, dict) and len(structured) == 1:
+        values += structured.values()
+    if text in values:
+        return True
+    try:
+        return json.loads(text) in values
+    except (ValueError, RecursionError):
+        return False
 
 
 def _text(block: Any) -> str:
@@ -42,7 +67,8 @@ def _text(block: Any) -> str:
     if block.type == "resource_link":
         return f"<{block.title or block.name}: {block.uri}>"
     if block.type == "resource":
-        return str(getattr(block.resource, "text", None) or _named(block.resource.mime_type, block.resource.blob))
+        text = getattr(block.resource, "text", None)
+        return _named(block.resource.mime_type, block.resource.blob) if text is None else str(text)
     return _named(block.mime_type, block.data)
 
 

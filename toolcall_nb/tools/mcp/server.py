@@ -236,15 +236,22 @@ class _Link:
 
 
 async def _listed(client: Any, on_line: OnLine) -> list[Any]:
-    """Returns all tools of a server, as it describes them."""
+    """Returns all tools of a server, as it describes them.
+
+    An empty cursor, and one that the server gave before, end the list. A server that ignores cursors gives the same
+    page again: its tools are listed once.
+    """
     tools: list[Any] = []
     cursor: str | None = None
-    for _ in range(_MAX_PAGES):
+    cursors: set[str] = set()
+    while len(cursors) < _MAX_PAGES:
         page = await client.list_tools(cursor=cursor)
-        tools += page.tools
+        if page.next_cursor is None or page.next_cursor != cursor or page.tools != tools[-len(page.tools) :]:
+            tools += page.tools
         cursor = page.next_cursor
-        if cursor is None:
+        if not cursor or cursor in cursors:
             break
+        cursors.add(cursor)
     return tools
 
 
