@@ -4,7 +4,10 @@
 // of an answer says so by a line {"told": …}, and goes on at once.
 
 import { HttpAgent } from '@ag-ui/client';
-import { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } from 'ai';
+
+const { AbstractChat, DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses } = await import(
+  process.env.AI_SDK ?? 'ai'
+);
 
 const [scenario, address] = process.argv.slice(2);
 const api = `${address}/api/chat`;

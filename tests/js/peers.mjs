@@ -1,13 +1,12 @@
 // The published readers of the wires, over lines of JSON: one case a line in, one result a line out.
 //
-//   {"reader": "ai" | "ag-ui" | "eventsource", "body": base64, "cuts": [places]}
+//   {"reader": "ai" | "ai-6" | "ag-ui" | "eventsource", "body": base64, "cuts": [places]}
 //
-// "ai": parseJsonEventStream and readUIMessageStream of the AI SDK; "ag-ui": HttpAgent of @ag-ui/client, whose
+// "ai" and "ai-6": parseJsonEventStream and readUIMessageStream of the AI SDK; "ag-ui": HttpAgent of @ag-ui/client, whose
 // pipeline holds its schemas, verifyEvents and defaultApplyEvents; "eventsource": eventsource-parser.
 
 import { createInterface } from 'node:readline';
 import { HttpAgent } from '@ag-ui/client';
-import { parseJsonEventStream, readUIMessageStream, uiMessageChunkSchema } from 'ai';
 import { EventSourceParserStream } from 'eventsource-parser/stream';
 
 /** The body as a stream that is cut at the places. */
@@ -29,6 +28,7 @@ async function all(stream) {
 }
 
 async function readByAi(given) {
+  const { parseJsonEventStream, readUIMessageStream, uiMessageChunkSchema } = await import(given.reader);
   const errors = [];
   const parsed = await all(parseJsonEventStream({ stream: streamOf(given), schema: uiMessageChunkSchema }));
   for (const result of parsed) if (!result.success) errors.push(String(result.error));
@@ -71,7 +71,7 @@ async function readByEventsource(given) {
   return { events: await all(events) };
 }
 
-const READERS = { ai: readByAi, 'ag-ui': readByAgUi, eventsource: readByEventsource };
+const READERS = { ai: readByAi, 'ai-6': readByAi, 'ag-ui': readByAgUi, eventsource: readByEventsource };
 
 console.warn = console.error = console.debug = console.log = () => {}; // stdout is the answers' alone
 

@@ -17,9 +17,15 @@ def asking(*answers: str) -> Gated:
     return Gated(call("c", "weather", city="Rome"), *map(words, answers))
 
 
-def ran(scenario: str, model: Any = "mock", **options: Any) -> tuple[dict[str, Any], str]:
+VERSIONS = pytest.mark.parametrize("ai_sdk", ["ai", "ai-6"])
+
+
+def ran(scenario: str, model: Any = "mock", ai_sdk: str = "ai", **options: Any) -> tuple[dict[str, Any], str]:
     """What the client has in the end, and what the server has of the thread, as Markdown."""
-    with serving(model, **options) as client, running_client(scenario, str(client.base_url).rstrip("/")) as node:
+    with (
+        serving(model, **options) as client,
+        running_client(scenario, str(client.base_url).rstrip("/"), ai_sdk) as node,
+    ):
         found = ended(node)
         return found, client.get("/api/threads/t").text
 
@@ -43,9 +49,10 @@ def the_tool(message: dict[str, Any]) -> dict[str, Any]:
 # The AI SDK's chat ------------------------------------------------------------------------------------------
 
 
-def test_the_ai_sdks_chat_has_turns_and_can_regenerate_an_answer() -> None:
+@VERSIONS
+def test_the_ai_sdks_chat_has_turns_and_can_regenerate_an_answer(ai_sdk: str) -> None:
     model = Gated(call("c", "weather", city="Lisbon"), words("Sunny."), words("Cold."), words("Cold, I say."))
-    found, stored = ran("ai-turns", model)
+    found, stored = ran("ai-turns", model, ai_sdk)
     assert (found["status"], found["error"], found["two"]) == ("ready", None, 4)
     first, second = [message for message in found["messages"] if message["role"] == "assistant"]
     assert (the_tool(first)["state"], the_tool(first)["output"]) == ("output-available", "sunny in Lisbon")
@@ -54,8 +61,9 @@ def test_the_ai_sdks_chat_has_turns_and_can_regenerate_an_answer() -> None:
     assert "Cold." not in stored
 
 
-def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_message() -> None:
-    found, _ = ran("ai-approved", asking("It is sunny."), approval_mode="ask")
+@VERSIONS
+def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_message(ai_sdk: str) -> None:
+    found, _ = ran("ai-approved", asking("It is sunny."), ai_sdk, approval_mode="ask")
     assert found["asked"]["input"] == {"city": "Rome"}
     assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
     answer = found["messages"][-1]
@@ -63,18 +71,20 @@ def test_the_ai_sdks_chat_asks_its_user_and_the_answer_goes_on_in_the_same_messa
     assert texts(answer) == "It is sunny."
 
 
-def test_the_ai_sdks_chat_denies_a_call_with_a_reason() -> None:
-    found, stored = ran("ai-denied", asking("Then not."), approval_mode="ask")
+@VERSIONS
+def test_the_ai_sdks_chat_denies_a_call_with_a_reason(ai_sdk: str) -> None:
+    found, stored = ran("ai-denied", asking("Then not."), ai_sdk, approval_mode="ask")
     assert (found["status"], found["error"], len(found["messages"])) == ("ready", None, 2)
     assert the_tool(found["messages"][-1])["state"] == "output-denied"
     assert texts(found["messages"][-1]) == "Then not."
     assert "Not today." in stored
 
 
-def test_the_ai_sdks_chat_reconnects_to_a_running_stream() -> None:
+@VERSIONS
+def test_the_ai_sdks_chat_reconnects_to_a_running_stream(ai_sdk: str) -> None:
     gate = threading.Event()
     model = Gated([*words("Before it left."), gate, *words("After it came back.", "u")])
-    with serving(model) as client, running_client("ai-resumed", str(client.base_url).rstrip("/")) as node:
+    with serving(model) as client, running_client("ai-resumed", str(client.base_url).rstrip("/"), ai_sdk) as node:
         assert node.stdout is not None
         assert json.loads(node.stdout.readline()) == {"told": "resumed"}
         gate.set()

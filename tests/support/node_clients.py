@@ -23,7 +23,7 @@ _LIVE = _FOLDER / "live.mjs"
 
 
 class Case(NamedTuple):
-    """A response for one of the readers ``ai``, ``ag-ui`` and ``eventsource``, and the positions at which it is cut."""
+    """A response for a reader (``ai``, ``ai-6``, ``ag-ui``, ``eventsource``), and the positions at which it is cut."""
 
     reader: str
     body: bytes
@@ -47,10 +47,14 @@ def decoded_by_node(cases: Iterable[Case]) -> list[Any]:
 
 
 @contextmanager
-def running_client(scenario: str, address: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs a client's scenario with the server at ``address`` inside the block. Skips the test without Node."""
-    command = [_node(), str(_LIVE), scenario, address]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=_FOLDER) as node:
+def running_client(scenario: str, address: str, ai_sdk: str = "ai") -> Iterator[subprocess.Popen[str]]:
+    """Runs a client's scenario with the server at ``address`` inside the block. Skips the test without Node.
+
+    ``ai_sdk`` is the package of the AI SDK: ``ai``, or ``ai-6`` for version 6.
+    """
+    command, variables = [_node(), str(_LIVE), scenario, address], {**os.environ, "AI_SDK": ai_sdk}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=_FOLDER, env=variables) as node:
         try:
             yield node
         finally:

@@ -1,10 +1,11 @@
-"""The UI message stream of the AI SDK (vercel/ai, packages/ai/src/ui-message-stream, 7.0.173), both ways.
+"""The UI message stream of the AI SDK (vercel/ai, packages/ai/src/ui-message-stream, 6.0.326 and 7.0.173), both ways.
 
 The package's events are this wire's chunks: `UiEncoder` writes each as one ``data:`` line, and ``data: [DONE]`` ends
 the stream. What the AI SDK has no chunk for is written in fields and ``data-*`` chunks that other readers skip (see
 `toolcall_nb.core.events`), so nothing is lost. The AI SDK's reader would leave an interrupted or retracted call open
-for ever, so a ``tool-output-error`` marked ``standIn`` closes it there; `UiDecoder` skips such chunks. One stream may
-hold several messages; the AI SDK's reader takes them for one.
+for ever, so a ``tool-output-error`` marked ``standIn`` closes it there; `UiDecoder` skips such chunks. AI SDK 6 ends
+the whole stream at a chunk of a type that only 7 has, so such chunks are sent inside of transient ``data-chunk``
+chunks, which both skip. One stream may hold several messages; the AI SDK's reader takes them for one.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from toolcall_nb.wire.base import DONE, Frames, JsonEvents, Wire, connection_los
 __all__ = ["UI_WIRE", "UiDecoder", "UiEncoder"]
 
 _STAND_IN = "standIn"
+_ENVELOPE = "data-chunk"
+_NOT_IN_6 = frozenset((ev.Custom.type, ev.ReasoningFile.type, ev.ResetStep.type, ev.ToolApprovalResponse.type))
+"""The types of chunks that AI SDK 7 has and 6 refuses."""
+
 _INTERRUPTED = "The call was interrupted."
 _NO_CALL = "This was no call: its text stays text."
 _OTHER_ID = "The call goes on under another id."
@@ -34,7 +39,8 @@ class UiDecoder(JsonEvents):
     def _read(self, chunk: Object) -> Iterator[Event]:
         if chunk.get("type") == ev.ToolOutputError.type and chunk.get(_STAND_IN) is True:
             return
-        event = from_dict(chunk)
+        inner = chunk.get("data") if chunk.get("type") == _ENVELOPE else None
+        event = from_dict(inner if isinstance(inner, dict) and inner.get("type") in _NOT_IN_6 else chunk)
         if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status | ev.ToolExecution):
             self._is_finished = isinstance(event, ev.Finish | ev.Abort)
         yield event
@@ -53,8 +59,10 @@ class UiEncoder:
 
     def encode(self, event: Event) -> bytes:
         """Returns the event's chunk, after stand-ins for ends of calls that the AI SDK has no chunk for."""
-        chunk = self._frames.frame
-        return b"".join(chunk(stand_in) for stand_in in self._stand_ins(event)) + chunk(to_dict(event))
+        frame, chunk = self._frames.frame, to_dict(event)
+        if chunk["type"] in _NOT_IN_6:
+            chunk = {"type": _ENVELOPE, "data": chunk, "transient": True}
+        return b"".join(frame(stand_in) for stand_in in self._stand_ins(event)) + frame(chunk)
 
     def close(self) -> bytes:
         """Returns ``[DONE]``."""
@@ -90,7 +98,8 @@ UI_WIRE = Wire(
     name="ui",
     losses=(
         "Nothing is lost to this package's reader. The AI SDK's shows an interrupted call as failed, and takes several "
-        "messages for one; it does not see logs, diagnostics, status, or what a person was shown of an output."
+        "messages for one; it does not see logs, diagnostics, status, what a person was shown of an output, answers to "
+        "approval requests that others gave, repeated steps, files of reasoning, or custom parts."
     ),
     decoder=UiDecoder,
     encoder=lambda options: UiEncoder(options.numbered),
