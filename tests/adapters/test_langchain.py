@@ -79,7 +79,8 @@ def gathered(stream: AsyncIterator[Any]) -> list[Any]:
 MODES: list[Any] = [
     *("messages", "updates", "values"),
     *(["messages", "updates"], ["updates", "messages"], ["messages", "values"], ["values", "messages", "updates"]),
-    *(["messages", "tasks", "debug", "checkpoints"],),
+    *("debug", "tasks", ["debug"], ["tasks"], ["values", "debug"], ["tasks", "debug"]),
+    *(["messages", "tasks", "debug", "checkpoints"], ["debug", "updates", "checkpoints", "values", "tasks"]),
 ]
 every_mode = pytest.mark.parametrize("mode", MODES, ids=str)
 
@@ -123,16 +124,24 @@ def test_the_message_has_model_reason_and_usage() -> None:
     }
 
 
-def nested() -> Any:
+def nested(checkpointer: Any = None) -> Any:
     builder: Any = StateGraph(MessagesState)
     builder.add_node("inner", graph())
     builder.add_edge(START, "inner")
-    return builder.compile()
+    return builder.compile(checkpointer=checkpointer)
 
 
 @every_mode
 def test_a_subgraph_writes_into_the_same_conversation(mode: Any) -> None:
     the_answer(read_items(nested().stream(PROMPT, stream_mode=mode, subgraphs=True)))
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+@pytest.mark.parametrize("mode", ["checkpoints", ["checkpoints"], ["checkpoints", "updates"]], ids=str)
+def test_the_checkpoints_of_a_graph_are_one_conversation(mode: Any, subgraphs: bool) -> None:
+    config: Any = {"configurable": {"thread_id": "1"}}
+    items = [*nested(InMemorySaver()).stream(PROMPT, config, stream_mode=mode, subgraphs=subgraphs)]
+    the_answer(read_items(items))
 
 
 def test_the_events_of_a_subgraph_are_read_once() -> None:

@@ -21,6 +21,13 @@ from toolcall_nb.core.events import Event
 __all__ = ["LANGGRAPH", "LangGraphAdapter"]
 
 _MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
+_FIELDS = (
+    ("debug", {"step", "timestamp", "type", "payload"}),
+    ("checkpoints", {"config", "metadata", "values", "next", "tasks"}),
+    ("tasks", {"id", "name", "triggers", "input"}),
+    ("tasks", {"id", "name", "result", "error", "interrupts"}),
+)
+"""The fields of an item of a stream with one mode, which does not name it."""
 _INTERRUPT = "__interrupt__"
 _SNAPSHOT = "langgraph.types.StateSnapshot"
 _LOOK_AT = 4
@@ -117,7 +124,27 @@ class LangGraphAdapter:
                 return self._typed.tool(as_mapping(data))
             case "custom":
                 return self._conversation.replies.message.other(ev.Data("custom", as_json_value(data)))
+            case "tasks":
+                return self._task(as_mapping(data))
+            case "checkpoints":
+                return self._checkpoint(as_mapping(data))
+            case "debug":
+                kind, payload = as_mapping(data).get("type"), as_mapping(as_mapping(data).get("payload"))
+                return self._checkpoint(payload) if kind == "checkpoint" else self._task(payload)
         return []
+
+    def _task(self, task: Mapping[str, Any]) -> list[Event]:
+        """Reads what a task wrote. The start of a task has its input, which was read before."""
+        result = task.get("result")
+        writes = [value for _, value in result] if isinstance(result, list | tuple) else [result]
+        found = [message for value in writes for message in messages_in(value)]
+        return [*self._update(found), *self._interrupts(task.get("interrupts"))]
+
+    def _checkpoint(self, checkpoint: Mapping[str, Any]) -> list[Event]:
+        found = self._state(checkpoint.get("values"))
+        for task in get(checkpoint, "tasks", list) or get(checkpoint, "tasks", tuple) or ():
+            found += self._interrupts(as_mapping(task).get("interrupts"))
+        return found
 
     def _state(self, state: Any) -> list[Event]:
         found: list[Event] = []
@@ -311,6 +338,9 @@ def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
         return "protocol", item
     if isinstance(kind, str) and kind in _MODES and "ns" in item and "data" in item:
         return kind, item["data"]
+    for mode, names in _FIELDS:
+        if names <= item.keys():
+            return mode, item
     if _is_state(item):
         return "values", item
     is_update = _INTERRUPT in item or any(_is_state(value) for value in _first(item.values()))
