@@ -556,7 +556,10 @@ def test_no_header_path_or_query_is_answered_with_an_error_of_the_server(
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
 
-    asyncio.run(APPLICATION(scope, receive, send))
+    async def answer() -> None:
+        await APPLICATION(scope, receive, send)
+
+    asyncio.run(answer())
     assert len(statuses) == 1
     assert statuses[0] < 500, headers
 

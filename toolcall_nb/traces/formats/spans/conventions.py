@@ -225,8 +225,15 @@ def _pydantic_ai_run(span: Span) -> SpanKind | None:
     return "agent" if has_history or ("agent_name" in given and "model_name" in given) else None
 
 
+def _openinference_tool(span: Span) -> SpanKind | None:
+    """Recognises a tool of LangChain; OpenInference calls each step an agent whose name contains "agent"."""
+    is_agent = str(span.attributes.get("openinference.span.kind")).upper() == "AGENT"
+    return "tool" if is_agent and "tool.name" in span.attributes else None
+
+
 _RULES: tuple[Callable[[Span], SpanKind | None], ...] = (
     _adk_request,
+    _openinference_tool,
     _tool_message,
     _logfire_span,
     _beeai_event,
@@ -235,6 +242,7 @@ _RULES: tuple[Callable[[Span], SpanKind | None], ...] = (
 _OF_RULES = (
     *("gcp.vertex.agent.llm_request", "langfuse.observation.output", "output.value", "logfire.msg_template"),
     *("response_data", "request_data", "target", "pydantic_ai.all_messages", "all_messages_events", "agent_name"),
+    "tool.name",
 )
 """The attributes of which one is in every span that a rule recognises."""
 

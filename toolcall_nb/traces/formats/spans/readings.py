@@ -122,10 +122,14 @@ def _first_input(given: Mapping[str, Any], names: Iterable[str], history: Histor
     return []
 
 
+_NOTHING = "null"
+"""The JSON text of a step that returned nothing, as LangChain's middleware does."""
+
+
 def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
     for name in names:
         value = spread_value(given, name)
-        found = [] if value is None else read_messages(value, role)
+        found = [] if value is None or value == _NOTHING else read_messages(value, role)
         if any([message.parts for message in found]):
             return found
     return []
