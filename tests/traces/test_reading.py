@@ -394,3 +394,17 @@ def test_the_chunks_of_one_stream_in_a_file_are_one_run(tmp_path: Path, suffix: 
     assert read(path).messages == read(iter(chunks)).messages == read(chunks).messages
     assert read(path).messages[0].text == "Good day"
     assert len(read_many(path)) == 1
+
+
+def _whole_reply(provider: str, number: int) -> dict[str, Any]:
+    text = f"Reply {number}"
+    if provider == "google":
+        return _gemini_chunk(text, "STOP", responseId=f"r{number}")
+    return {"model": "m", "message": {"role": "assistant", "content": text}, "done": True}
+
+
+@pytest.mark.parametrize("provider", ["google", "ollama"])
+def test_whole_replies_in_a_file_are_a_run_each(provider: str, tmp_path: Path) -> None:
+    write_lines(tmp_path / "replies.jsonl", [_whole_reply(provider, number) for number in range(3)])
+    texts = [run.transcript.messages[-1].text for run in read_many(tmp_path)]
+    assert texts == ["Reply 0", "Reply 1", "Reply 2"]

@@ -28,10 +28,12 @@ _LOOK_AT = 4
 
 
 def _recognises(records: Sequence[Any]) -> bool:
-    return any(
-        is_message_line(record) or (_is_conversation(record) and not _is_chunk(record))
-        for record in _flattened(records)
-    )
+    found = [*_flattened(records)]
+    chunks = [record for record in found if _is_chunk(record)]
+    if any(is_message_line(record) or (_is_conversation(record) and record not in chunks) for record in found):
+        return True
+    ids = {get(chunk, "responseId", str) or get(chunk, "response_id", str) for chunk in chunks} - {None}
+    return len(ids) > 1 or any(get(chunk, "done", bool) for chunk in chunks[:-1])  # whole replies, not one stream
 
 
 def _is_chunk(record: Any) -> bool:
