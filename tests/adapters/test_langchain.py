@@ -608,3 +608,9 @@ def test_a_name_in_pieces_is_joined_and_a_repeated_name_is_not_doubled(names: li
     items = [AIMessageChunk(content="", tool_call_chunks=[piece]) for piece in pieces]
     [call] = read_items(items).calls.values()
     assert (call.name, call.input) == ("look_up", {"word": "one"})
+
+
+@pytest.mark.parametrize("result", [None, [], ["x"], [("messages",)], [1, ("messages", [])], {"messages": 3}, "text"])
+def test_no_result_of_a_task_raises(result: Any) -> None:
+    task = {"id": "1", "name": "model", "result": result, "error": None, "interrupts": []}
+    assert not read_items([("tasks", task)]).calls

@@ -95,3 +95,8 @@ def test_a_middleware_that_returns_nothing_is_no_text(model: Any) -> None:
     middleware: Sequence[Any] = [Quiet()]
     transcript = watched(create_agent(model, [look], middleware=middleware))
     assert "null" not in transcript.to_markdown()
+
+
+def test_a_model_that_answers_null_keeps_its_answer() -> None:
+    agent: Any = create_agent(Scripted(messages=iter([AIMessage("null")])), [look])
+    assert watched(agent).messages[-1].text == "null"

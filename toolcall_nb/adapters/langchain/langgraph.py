@@ -136,7 +136,8 @@ class LangGraphAdapter:
     def _task(self, task: Mapping[str, Any]) -> list[Event]:
         """Reads what a task wrote. The start of a task has its input, which was read before."""
         result = task.get("result")
-        writes = [value for _, value in result] if isinstance(result, list | tuple) else [result]
+        pairs = result if isinstance(result, list | tuple) else [("", result)]
+        writes = [pair[1] for pair in pairs if isinstance(pair, list | tuple) and len(pair) == 2]
         found = [message for value in writes for message in messages_in(value)]
         return [*self._update(found), *self._interrupts(task.get("interrupts"))]
 

@@ -129,7 +129,7 @@ _NOTHING = "null"
 def _first_messages(given: Mapping[str, Any], names: Iterable[str], role: Role) -> list[RecordedMessage]:
     for name in names:
         value = spread_value(given, name)
-        found = [] if value is None or value == _NOTHING else read_messages(value, role)
+        found = [] if value is None else read_messages(value, role)
         if any([message.parts for message in found]):
             return found
     return []
@@ -260,5 +260,6 @@ def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[Recorde
     before, after = _from_events(span)
     system = _first_messages(given, names[conventions.SYSTEM_PROMPTS], "system")
     asked = [*system, *(_first_messages(given, names[conventions.RUN_INPUTS], "user") or before)]
-    answered = _first_messages(given, names[conventions.RUN_OUTPUTS], "assistant") or after
+    outputs = [name for name in names[conventions.RUN_OUTPUTS] if given.get(name) != _NOTHING]
+    answered = _first_messages(given, outputs, "assistant") or after
     return asked, [message for message in answered if message.role == "assistant"]
