@@ -511,8 +511,8 @@ class TestOneFile:
     def test_the_file_is_free_when_the_process_that_used_it_is_killed(self, tmp_path: Path) -> None:
         path = tmp_path / "runs.jsonl"
         code = (
-            "import sys, time; from pathlib import Path; from toolcall_nb.batches.file_lock import FileLock\n"
-            "lock = FileLock(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
+            "import sys, time; from pathlib import Path; from toolcall_nb.core.file_lock import FileLock\n"
+            "lock = FileLock(Path(sys.argv[1]), ''); print('held', flush=True); time.sleep(60)"
         )
         with subprocess.Popen([sys.executable, "-c", code, f"{path}"], stdout=subprocess.PIPE) as process:
             assert process.stdout is not None

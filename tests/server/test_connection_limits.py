@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.server.test_load import Flood, eventually
-from tests.support.servers import PATIENCE, Gated, client_of, settings, words
+from tests.server.test_load import Flood
+from tests.support.servers import PATIENCE, Gated, client_of, eventually, settings, words
 from toolcall_nb.server.serving import Server
 
 BODY = b'{"message":"Hi","conversationId":"t"}'

@@ -6,14 +6,26 @@ import asyncio
 import resource
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.support.servers import PATIENCE, Gated, call, client_of, data_of, serving, settings, text_of, weather, words
+from tests.support.servers import (
+    PATIENCE,
+    Gated,
+    call,
+    client_of,
+    data_of,
+    eventually,
+    serving,
+    settings,
+    text_of,
+    weather,
+    words,
+)
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
@@ -83,14 +95,6 @@ def resident_bytes() -> int:
     if not pages.exists():
         pytest.skip("how much memory a process has is read from /proc")
     return int(pages.read_text().split()[1]) * resource.getpagesize()
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    for _ in range(int(PATIENCE / 0.02)):
-        if is_so():
-            return
-        threading.Event().wait(0.02)
-    raise AssertionError("it did not come to that")
 
 
 @pytest.mark.thorough

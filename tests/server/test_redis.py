@@ -16,7 +16,7 @@ import pytest
 from redis import Redis
 
 from tests.support.redis_workers import Balancer, Counting, Worker, counted_text, running_redis
-from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of, settings, text_of, words
+from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of, eventually, settings, text_of, words
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.server import redis_writer
@@ -69,14 +69,6 @@ def ids_of(frames: list[bytes]) -> list[str]:
 
 def state_of(client: httpx.Client, thread: str) -> Any:
     return client.get(f"/api/threads/{thread}", headers={"Accept": "application/json"}).json()["state"]
-
-
-def eventually(is_so: Callable[[], bool]) -> None:
-    for _ in range(int(PATIENCE / 0.02)):
-        if is_so():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not come to that")
 
 
 # Any worker -------------------------------------------------------------------------------------------------

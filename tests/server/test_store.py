@@ -16,17 +16,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.servers import PATIENCE, ask, serving
+from tests.support.servers import PATIENCE, Gated, ask, client_of, eventually, serving, settings, words
 from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.runs.waiting_threads import WaitingThreads
+from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.served_run import ServedRun
+from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
 
 PART = ".toolcall_nb.part"
+LOCK = ".toolcall_nb.lock"
 
 _WRITER = """
 import sys
@@ -39,6 +42,42 @@ while True:
     text = f"turn {number} " + "x" * 200_000 + f" end {number}"
     store.save("t", Transcript((Message("user", (TextPart(text),)),)))
 """
+
+
+_SERVER = """
+import sys, threading
+from tests.support.servers import Gated, call, settings, weather, words
+from toolcall_nb.server.serving import Server
+
+def wait(seconds: int) -> str:
+    "Waits."
+    threading.Event().wait(seconds)
+    return "done"
+
+never = threading.Event()
+replies = {
+    "a prompt": [[never]],
+    "a text": [[*words("One two")[:-1], never]],
+    "an ended call": [call("c1", "weather", city="Paris"), [never]],
+    "a running call": [call("c1", "weather", city="Paris"), call("c2", "wait", seconds=600)],
+    "an open question": [call("c1", "weather", city="Paris")],
+}
+folder, kind = sys.argv[1:]
+mode = "ask" if kind == "an open question" else "auto"
+model = Gated(words("Fine."), *replies[kind])
+server = Server(settings(model, tools=[weather, wait], store=folder, approval_mode=mode), port=0)
+server.start()
+print(server.address, flush=True)
+never.wait()
+"""
+_TURNS = {
+    "a prompt": "",
+    "a text": "One two",
+    "an ended call": "weather output-available",
+    "a running call": "weather output-available, wait interrupted",
+    "an open question": "weather interrupted",
+}
+"""What there is of the answer when its server is killed, by what it has reached."""
 
 
 def said(text: str) -> Transcript:
@@ -82,12 +121,15 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
         os.kill(writer.pid, signal.SIGKILL)
         writer.wait()
         writer.stdout.close()
-        transcript = ThreadStore(tmp_path).load("t")
+        store = ThreadStore(tmp_path)
+        transcript, lock = store.load("t"), store.claim()
         assert transcript is not None
+        assert lock is not None
+        lock.release()
         first, *_, last = transcript.messages[0].text.split(" ")[1:]
         assert first == last
         seen.add(first)
-        assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
+        assert sorted(path.name for path in tmp_path.iterdir()) == [LOCK, "t.md"]
     assert seen
 
 
@@ -138,7 +180,7 @@ def test_a_name_taken_by_something_else_than_a_file_is_reported_and_left_alone(k
     with pytest.raises(DamagedThread):
         ThreadStore(path.parent).save("t", said("Hello"))
     assert (path.lstat().st_ino, path.lstat().st_mode) == (was.st_ino, was.st_mode)
-    assert sorted(each.name for each in path.parent.iterdir()) == ["another.md", "t.md"]
+    assert sorted(each.name for each in path.parent.iterdir()) == [LOCK, "another.md", "t.md"]
     assert not other.exists() or other.read_text() == "mine"
 
 
@@ -186,8 +228,9 @@ def test_partial_files_of_a_killed_server_are_removed_and_nothing_else(tmp_path:
     (tmp_path / f".t.abc{PART}").write_text("half")
     (tmp_path / f".folder{PART}").mkdir()
     (tmp_path / ".download.part").write_text("of the user")
-    ThreadStore(tmp_path)
-    assert sorted(each.name for each in tmp_path.iterdir()) == [".download.part", f".folder{PART}"]
+    with serving(store=str(tmp_path)):
+        pass
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".download.part", f".folder{PART}", LOCK]
 
 
 def test_a_store_that_is_a_file_is_refused_in_one_sentence(tmp_path: Path) -> None:
@@ -204,7 +247,7 @@ def test_a_thread_that_a_newer_version_stored_is_not_overwritten(tmp_path: Path)
         assert "version 2 of the format" in ask(client, "And now?").text
         assert "And now?" in client.get("/api/threads/t").text
     assert (tmp_path / "t.md").read_text() == newer
-    assert [path.name for path in tmp_path.iterdir()] == ["t.md"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [LOCK, "t.md"]
 
 
 def test_a_thread_that_a_person_edited_can_continue(tmp_path: Path) -> None:
@@ -236,7 +279,75 @@ def test_a_failure_to_store_is_reported_in_the_response(tmp_path: Path, monkeypa
         assert '"error"' in text
         assert "No space left on device" in text
         assert "Hello" in client.get("/api/threads/t").text
-    assert [*tmp_path.iterdir()] == []
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+
+
+@pytest.mark.parametrize("reached", _TURNS)
+def test_what_a_turn_has_reached_is_kept_when_its_server_is_killed(reached: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _SERVER, str(tmp_path), reached]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        with client_of(process.stdout.readline().strip()) as client:
+            ask(client, "How are you?")
+            try:
+                with client.stream("POST", "/api/chat", json={"message": "Go on", "conversationId": "t"}):
+                    eventually(lambda: _answer_of(ThreadStore(tmp_path).load("t")) == _TURNS[reached])
+            finally:
+                process.kill()
+    with serving(Gated(words("Again.")), store=str(tmp_path)) as client:
+        text = client.get("/api/threads/t").text
+        ask(client, "Anew")
+    transcript = Transcript.from_markdown(text)
+    assert [message.text for message in transcript.messages[:3]] == ["How are you?", "Fine.", "Go on"]
+    assert _answer_of(transcript) == _TURNS[reached]
+    assert transcript.messages[-1].aborted == "the server was killed"
+    assert "The server was killed in this turn." in text
+    after = ThreadStore(tmp_path).load("t")
+    assert after is not None
+    assert [message.text for message in after.messages[4:]] == ["Anew", "Again."]
+    assert after.messages[:4] == transcript.messages
+
+
+def _answer_of(transcript: Transcript | None) -> str | None:
+    """Returns the text and the calls of the answer to the second prompt; None before it is stored."""
+    if transcript is None or len(transcript) < 3:
+        return None
+    answer = transcript.messages[-1]
+    return ", ".join([*filter(None, [answer.text]), *(f"{call.name} {call.state.value}" for call in answer.calls)])
+
+
+def test_a_turn_that_is_stored_while_it_runs_takes_a_tenth_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, stored = 0.0, []
+
+    def save(transcript: Transcript) -> None:
+        nonlocal now
+        now += 1.0
+        stored.append(transcript)
+
+    monkeypatch.setattr("toolcall_nb.server.progress.time.monotonic", lambda: now)
+    progress = TurnProgress("t", save)
+    for length in range(1, 1001):
+        now += 0.1
+        progress.store(lambda: said("Hello"), length)
+    assert len(stored) == pytest.approx(100 / 9, abs=1)
+
+
+def test_nothing_is_stored_of_a_running_turn_once_its_end_is(tmp_path: Path) -> None:
+    with serving(Gated(words("Fine."), words("Well.")), store=str(tmp_path)) as client:
+        ask(client, "How are you?")
+        assert "running:" not in (tmp_path / "t.md").read_text()
+
+
+def test_two_servers_do_not_use_one_folder(tmp_path: Path) -> None:
+    with serving(store=str(tmp_path)) as client:
+        part = tmp_path / f".t.abc{PART}"
+        part.write_text("of the first server")
+        with pytest.raises(UsageError, match=r"Another server uses the store .* Give this one another folder"):
+            Server(settings(store=str(tmp_path)), port=0)
+        assert part.read_text() == "of the first server"
+        assert ask(client).status_code == 200
+    with serving(store=str(tmp_path)) as client:
+        assert client.get("/api/threads/t").status_code == 200
 
 
 def test_saving_replaces_the_old_file(tmp_path: Path) -> None:

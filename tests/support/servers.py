@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,7 +17,19 @@ from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits, Settings
 from toolcall_nb.tools import Registry
 
-__all__ = ["PATIENCE", "Gated", "ask", "call", "client_of", "data_of", "serving", "settings", "text_of", "words"]
+__all__ = [
+    "PATIENCE",
+    "Gated",
+    "ask",
+    "call",
+    "client_of",
+    "data_of",
+    "eventually",
+    "serving",
+    "settings",
+    "text_of",
+    "words",
+]
 
 PATIENCE = 30.0
 """Timeout, in seconds, for things that must happen. No test asserts how soon they happen."""
@@ -94,6 +107,15 @@ def client_of(address: str) -> httpx.Client:
 def ask(client: httpx.Client, message: str = "Hello", thread: str | None = "t", **more: Any) -> httpx.Response:
     """Sends one message to the chat endpoint and returns the complete response."""
     return client.post("/api/chat", json={"message": message, "conversationId": thread, **more})
+
+
+def eventually(is_so: Callable[[], bool]) -> None:
+    """Waits until it is so; fails if that takes too long."""
+    for _ in range(int(PATIENCE / 0.02)):
+        if is_so():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not come to that")
 
 
 def data_of(text: str) -> list[Any]:

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from toolcall_nb.batches.file_lock import FileLock
 from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.core.events import Object
+from toolcall_nb.core.file_lock import FileLock
 from toolcall_nb.core.files import check_regular, open_regular, replaced_file
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import Recording, is_recording_header
@@ -124,7 +124,11 @@ class FileStore:
         self._size = 0
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self._path)
+            self._lock = FileLock(
+                self._path,
+                f"{self._path} is in use by another run_many, which would lose runs. Wait until that has ended, or "
+                "give another file.",
+            )
         except OSError as error:
             raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
         try:

@@ -22,6 +22,7 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
 from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.histories import merge_history
+from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.served_run import ServedRun
@@ -191,10 +192,16 @@ class ServedThreads:
             clock=self._clock,
             save=lambda transcript: self._save(request.thread, transcript),
             journal=journal,
+            progress=self._progress(request.thread) if journal is None else None,
         )
         self._runs[request.thread] = run
         self._running.append(run)
         return run
+
+    def _progress(self, thread: str) -> TurnProgress | None:
+        if self.settings.store is None:
+            return None
+        return TurnProgress(thread, lambda transcript: self._save(thread, transcript, is_running=True))
 
     def _continue_turn(self, request: TurnRequest) -> tuple[ServedRun, int]:
         """Answers questions of the running turn; returns it, and how many events it had before."""
@@ -290,13 +297,13 @@ class ServedThreads:
         except DamagedThread as error:
             raise Problem(409, str(error)) from None
 
-    def _save(self, thread: str, transcript: Transcript) -> None:
+    def _save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> None:
         """Stores the thread without secrets. The chat in memory has them; after a restart they are gone."""
         if self.settings.store is None:
             return
         stored, tally = masked_value(transcript, known_secrets()) if self.settings.masking else (transcript, Tally())
-        self._versions[thread] = self._store.save(thread, stored)
-        if tally.secrets:
+        self._versions[thread] = self._store.save(thread, stored, is_running=is_running)
+        if tally.secrets and not is_running:
             _log.warning("The thread %s is stored with %s", thread, tally)
 
     # Time
@@ -307,6 +314,7 @@ class ServedThreads:
             runs = [*self._runs.values()]
             self._forget_ended()
         for run in runs:
+            run.store_progress()
             if (action := run.overdue_action()) is not None:
                 threading.Thread(target=action, name="toolcall_nb-end", daemon=True).start()
 

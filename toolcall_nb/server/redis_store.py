@@ -145,7 +145,7 @@ class RedisStore:
         data = self._wait(self._redis.hget(thread_key(thread), "text"))
         return None if data is None else decode_thread(thread, data)
 
-    def save(self, thread: str, transcript: Transcript) -> str:
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
         """See `Store`. Raises `ToolcallError` if another worker has ended the turn that runs here."""
         head, data = self._journals[thread].head, encode_thread(thread, transcript)
         version, seconds = version_of(data), int(self._settings.limits.store_seconds)

@@ -13,6 +13,7 @@ from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.runs.run import Run
 from toolcall_nb.runs.waiting_threads import WaitingThreads
+from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import Change, Journal, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
@@ -23,6 +24,19 @@ _log = logger("toolcall_nb.server")
 
 _ENDS = frozenset((ev.Finish, ev.Abort))
 _WORDS = frozenset((ev.TextDelta, ev.ReasoningDelta))
+_LANDMARKS = frozenset(
+    (
+        ev.Finish,
+        ev.ToolInputAvailable,
+        ev.ToolApprovalRequest,
+        ev.ToolApprovalResponse,
+        ev.ToolOutputAvailable,
+        ev.ToolOutputError,
+        ev.ToolOutputDenied,
+        ev.ToolInterrupted,
+    )
+)
+"""The events after which a running turn is stored at once: the end of its prompt, and what happens to a call."""
 _FIRST_WORD_SECONDS = 0.005
 """The longest time that a turn waits until the first word of a reply is read. Without the wait, a model that says much
 at once would keep Python's lock from the thread that sends it."""
@@ -32,8 +46,8 @@ _NOT_STORED = "The answer could not be stored, so it is lost when the server end
 class ServedRun(ServedTurn):
     """A turn that runs here. It is the face of its `Run`: that calls `show`, `ask` and `close`.
 
-    ``save`` is called with the transcript before the turn's last event is sent. ``clock`` returns seconds. Readers see
-    a change once ``journal`` has kept it; without one, at once.
+    ``save`` is called with the transcript before the turn's last event is sent, ``progress`` stores it until then.
+    ``clock`` returns seconds. Readers see a change once ``journal`` has kept it; without one, at once.
     """
 
     def __init__(
@@ -45,13 +59,14 @@ class ServedRun(ServedTurn):
         clock: Callable[[], float],
         save: Callable[[Transcript], None],
         journal: Journal | None = None,
+        progress: TurnProgress | None = None,
     ) -> None:
         super().__init__(chat.thread, chat.tools, chat.shown_model_name, ahead=limits.ahead_bytes, clock=clock)
         self.chat = chat
         self._began = self._last_read = self._last_check = clock()
         self._asked: float | None = None  # when the open questions were asked
         self._before, self._timings = chat.transcript, chat.timings
-        self._limits, self._save, self._journal = limits, save, journal
+        self._limits, self._save, self._journal, self._progress = limits, save, journal, progress
         self._pending = PendingApprovals(self._show_question)
         self._open_forms: dict[str, ApprovalForm] = {}  # of which the readers may not know yet
         self._is_stored = False
@@ -79,6 +94,8 @@ class ServedRun(ServedTurn):
         self._last_event = event if kind in _ENDS else None
         if self._last_event is None:
             self._append(event)
+        if kind in _LANDMARKS:
+            self.store_progress()
         if kind is ev.StartStep:
             self._is_silent = True
         elif self._is_silent and kind in _WORDS:
@@ -95,6 +112,8 @@ class ServedRun(ServedTurn):
     def close(self, info: str) -> None:
         """Ends the turn: stores it, logs its last event, and lets the readers go."""
         try:
+            if self._progress is not None:
+                self._progress.close()
             try:
                 self._save(self.chat.transcript)
             except Exception as error:
@@ -119,6 +138,11 @@ class ServedRun(ServedTurn):
             self.log.wait_for_room()
         elif not self.append(event):
             self.log.wait_for_room()
+
+    def store_progress(self) -> None:
+        """Stores the turn as it is, unless it was stored just now."""
+        if self._progress is not None:
+            self._progress.store(lambda: self.chat.transcript, len(self.log))
 
     def write(self, change: Change) -> None:
         """Adds a change to the turn; never waits."""

@@ -48,8 +48,12 @@ class Server:
         from toolcall_nb.server.app import application
         from toolcall_nb.server.conversations import ServedThreads
 
-        self._threads = ServedThreads(settings)
         self._socket = _bound_socket(host, port)
+        try:
+            self._threads = ServedThreads(settings)
+        except BaseException:
+            self._socket.close()
+            raise
         self.host, self.port = host, int(self._socket.getsockname()[1])
         config = uvicorn.Config(
             application(settings, self._threads),

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.chat.branches import with_ended_calls
+from toolcall_nb.core.file_lock import FileLock
+from toolcall_nb.core.transcript import ErrorPart, Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
@@ -26,6 +28,9 @@ _log = logger("toolcall_nb.server")
 THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?!\n)$"
 """The pattern of a thread's id: no dots, slashes or blanks, so that it can be a file's name anywhere."""
 _KEY = "thread"
+_RUNNING_KEY = "running"
+"""In the front matter of a thread that was stored while a turn ran in it."""
+_KILLED = "The server was killed in this turn. What it had stored by then is above."
 _PART = ".toolcall_nb.part"
 """The suffix of a file that is still being written."""
 
@@ -55,17 +60,35 @@ class ThreadStore:
             raise UsageError(f"The store {str(self._folder)!r} is not a folder. Name one, or one that does not exist.")
         if os.name != "nt" and self._folder.stat().st_mode & 0o022:
             _log.warning("Others may write into the store %s: chmod 700 keeps its threads yours", self._folder)
-        for path in self._folder.glob(f".*{_PART}"):  # left by a server that was killed while it wrote
+
+    def claim(self) -> FileLock | None:
+        """Reserves the folder for one server, and removes what a killed one left. Raises `UsageError`.
+
+        Returns None, and logs a warning, where the file system has no locks.
+        """
+        try:
+            lock = FileLock(
+                self._folder / "toolcall_nb",
+                f"Another server uses the store {self._folder}. Give this one another folder, or let both use a Redis "
+                "(--store redis://…).",
+            )
+        except OSError as error:
+            _log.warning("The store %s cannot be locked (%s): let only one server use it", self._folder, error.strerror)
+            return None
+        for path in self._folder.glob(f".*{_PART}"):
             if not path.is_dir():
                 path.unlink(missing_ok=True)
+        return lock
 
     def load(self, thread: str) -> Transcript | None:
         """Returns the thread, or None if there is none. Raises `DamagedThread`."""
         data = _file_bytes(thread, self._path(thread))
         return None if data is None else decode_thread(thread, data)
 
-    def save(self, thread: str, transcript: Transcript) -> None:
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> None:
         """Writes the thread. It is on disk when this returns. After an `OSError` the old file is still there.
+
+        Of a thread that is saved while a turn is running, `load` returns that turn as one that a kill has ended.
 
         Raises `DamagedThread` if a newer toolcall_nb wrote the file, or if it is not a regular file; it stays as it is.
 
@@ -74,7 +97,7 @@ class ThreadStore:
         """
         path = self._path(thread)
         _refuse_newer(thread, path)
-        data = encode_thread(thread, transcript)
+        data = encode_thread(thread, transcript, is_running=is_running)
         # A new file of mode 0600 with an unpredictable name, so that no link that somebody put there is followed.
         handle, part = tempfile.mkstemp(prefix=f".{thread}.", suffix=_PART, dir=self._folder)
         try:
@@ -94,9 +117,9 @@ class ThreadStore:
         return self._folder / f"{thread}.md"
 
 
-def encode_thread(thread: str, transcript: Transcript) -> bytes:
+def encode_thread(thread: str, transcript: Transcript, *, is_running: bool = False) -> bytes:
     """Returns the thread as portable Markdown, with its id in the front matter."""
-    metadata = {**transcript.metadata, _KEY: thread}
+    metadata = {**transcript.metadata, _KEY: thread, **({_RUNNING_KEY: True} if is_running else {})}
     return replace(transcript, metadata=metadata).to_markdown(versioned=True).encode("utf-8", "surrogatepass")
 
 
@@ -114,7 +137,16 @@ def decode_thread(thread: str, data: bytes) -> Transcript:
         found = transcript.diagnostics[0]
         raise _damaged(thread, f"line {found.line}: {found.message}")
     metadata = {key: value for key, value in transcript.metadata.items() if key != _KEY}
-    return replace(transcript, metadata=metadata)
+    is_running = metadata.pop(_RUNNING_KEY, False) is True
+    return replace(transcript, metadata=metadata, messages=_ended(transcript) if is_running else transcript.messages)
+
+
+def _ended(transcript: Transcript) -> tuple[Message, ...]:
+    """Returns the messages of a thread whose server was killed in a turn, with the end of that turn."""
+    messages = [*map(with_ended_calls, transcript.messages)]
+    answer = messages.pop() if messages and messages[-1].role == "assistant" else Message("assistant")
+    end = replace(answer, parts=(*answer.parts, ErrorPart(_KILLED)), aborted="the server was killed")
+    return (*messages, end)
 
 
 def _file_bytes(thread: str, path: Path) -> bytes | None:

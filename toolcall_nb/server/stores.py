@@ -18,7 +18,7 @@ _REDIS_URLS = ("redis://", "rediss://", "unix://")
 class Store(Protocol):
     """Keeps threads, and lets several workers share their turns. Safe in any thread; its methods may wait for a disk.
 
-    ``is_shared`` is whether other workers use it too.
+    ``is_shared`` is whether other workers use it too. Then a turn's changes are kept by the journal of `claim`.
     """
 
     is_shared: bool
@@ -26,8 +26,11 @@ class Store(Protocol):
     def load(self, thread: str) -> Transcript | None:
         """Returns the thread, or None if there is none. Raises `DamagedThread`."""
 
-    def save(self, thread: str, transcript: Transcript) -> str:
-        """Stores the thread; returns its version, which changes when another worker saves it."""
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
+        """Stores the thread; returns its version, which changes when another worker saves it.
+
+        ``is_running`` is whether its turn goes on.
+        """
 
     def claim(self, thread: str) -> Journal | None:
         """Reserves the thread for a turn of this worker; `Problem` 409 if a turn runs in it elsewhere.
@@ -55,15 +58,16 @@ class LocalStore:
 
     def __init__(self, folder: str | None) -> None:
         self._threads = None if folder is None else ThreadStore(folder)
+        self._lock = None if self._threads is None else self._threads.claim()
 
     def load(self, thread: str) -> Transcript | None:
         """See `Store`."""
         return None if self._threads is None else self._threads.load(thread)
 
-    def save(self, thread: str, transcript: Transcript) -> str:
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
         """See `Store`."""
         if self._threads is not None:
-            self._threads.save(thread, transcript)
+            self._threads.save(thread, transcript, is_running=is_running)
         return ""
 
     def claim(self, thread: str) -> Journal | None:
@@ -83,6 +87,8 @@ class LocalStore:
 
     def close(self) -> None:
         """See `Store`."""
+        if self._lock is not None:
+            self._lock.release()
 
 
 def open_store(settings: Settings, execute: Callable[[dict[str, Any]], Any], clock: Callable[[], float]) -> Store:

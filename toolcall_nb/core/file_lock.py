@@ -1,4 +1,4 @@
-"""Keeps two batches from using one file at the same time: `FileLock`."""
+"""Keeps two users of one file or folder from writing it at the same time: `FileLock`."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class FileLock:
     """The lock of a file, held from when it is made until `release`. The system frees it when the process ends.
 
     It is a lock on a file beside it, ``.NAME.lock``, which stays, since the file itself is replaced. Raises
-    `UsageError` if another batch has it.
+    `UsageError` with the text ``refusal`` if it is held already.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, refusal: str) -> None:
         self._key = (os.getpid(), path.resolve())
         target = self._key[1]
         with _changing:
             if self._key in _held:
-                raise _in_use(path)
+                raise UsageError(refusal)
             _held.add(self._key)
         try:
             self._file = target.with_name(f".{target.name}.lock").open("ab")
             _lock(self._file)
         except BlockingIOError:
             self.release()
-            raise _in_use(path) from None
+            raise UsageError(refusal) from None
         except BaseException:
             self.release()
             raise
@@ -47,12 +47,6 @@ class FileLock:
         with suppress(AttributeError):  # it could not be opened
             self._file.close()
         _held.discard(self._key)
-
-
-def _in_use(path: Path) -> UsageError:
-    return UsageError(
-        f"{path} is in use by another run_many, which would lose runs. Wait until that has ended, or give another file."
-    )
 
 
 def _lock(file: IO[bytes]) -> None:
