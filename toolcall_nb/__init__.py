@@ -15,6 +15,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.ports import open_ports
+
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.chat import Chat
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.watch import watch
     from toolcall_nb.redaction.registration import register_secret
     from toolcall_nb.render import to_html
+    from toolcall_nb.runs.collection import read_many
+    from toolcall_nb.runs.difference import diff
+    from toolcall_nb.runs.reading import read
     from toolcall_nb.tools import Result, tool
     from toolcall_nb.tools.mcp import mcp_tools
-    from toolcall_nb.traces.collection import read_many
-    from toolcall_nb.traces.difference import diff
-    from toolcall_nb.traces.reading import read
 
 __all__ = [
     "Chat",
@@ -68,11 +70,11 @@ _HOMES = {
     "Result": "toolcall_nb.tools",
     "Transcript": "toolcall_nb.core.transcript",
     "create_stream_chunks": "toolcall_nb.dialects.callout",
-    "diff": "toolcall_nb.traces.difference",
+    "diff": "toolcall_nb.runs.difference",
     "live": "toolcall_nb.notebook.live_widget",
     "mcp_tools": "toolcall_nb.tools.mcp",
-    "read": "toolcall_nb.traces.reading",
-    "read_many": "toolcall_nb.traces.collection",
+    "read": "toolcall_nb.runs.reading",
+    "read_many": "toolcall_nb.runs.collection",
     "register_secret": "toolcall_nb.redaction.registration",
     "run_many": "toolcall_nb.notebook.many_runs",
     "show": "toolcall_nb.notebook.show",
@@ -80,6 +82,23 @@ _HOMES = {
     "tool": "toolcall_nb.tools",
     "watch": "toolcall_nb.notebook.watch",
 }
+
+open_ports(
+    {
+        "masked_recording": "toolcall_nb.redaction.masked_recording",
+        "read_transcript": "toolcall_nb.markdown.reading",
+        "saved_bundle": "toolcall_nb.render.saved_output",
+        "saved_calls_bundle": "toolcall_nb.render.saved_output",
+        "saved_text": "toolcall_nb.redaction.registered_secrets",
+        "saved_value": "toolcall_nb.redaction.registered_secrets",
+        "to_anthropic": "toolcall_nb.adapters.anthropic.request_messages",
+        "to_html": "toolcall_nb.render.html_output.page",
+        "to_openai": "toolcall_nb.adapters.openai.messages",
+        "to_ui": "toolcall_nb.adapters.ai_sdk.messages",
+        "write_file": "toolcall_nb.runs.transcript_files",
+        "write_transcript": "toolcall_nb.markdown.writing",
+    }
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
+from toolcall_nb.core.ports import port
+
 __all__ = [
     "MissingPackageError",
     "ModelError",
@@ -104,8 +106,7 @@ def cell_traceback(error: BaseException) -> list[str]:
     Frames of this package and of IPython are left out, and secrets are masked. IPython calls an error's method
     ``_render_traceback_`` for this (IPython, `InteractiveShell.showtraceback`).
     """
-    from toolcall_nb.redaction.registered_secrets import saved_text
-
+    saved_text = port("saved_text")
     interactive = sys.modules.get("IPython.core.getipython")
     shell = interactive.get_ipython() if interactive is not None else None
     users = _users_frames(error.__traceback__)

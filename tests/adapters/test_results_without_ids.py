@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb import read
+from toolcall_nb.core.transcript import State
 
 _MISSING = object()
 _CALLS = ("look", "see", "look")
@@ -99,7 +100,7 @@ def _pydantic_ai(call_id: Any) -> list[Any]:
     ],
 )
 def test_results_without_ids_belong_to_calls_by_name_and_order(messages: Any, call_id: Any) -> None:
-    transcript = Transcript.read(messages(call_id))
+    transcript = read(messages(call_id))
     calls = list(transcript.calls.values())
     outputs = [call.output["result"] if isinstance(call.output, dict) else call.output for call in calls]
     assert list(zip([call.name for call in calls], outputs, strict=True)) == list(zip(_CALLS, _BY_ORDER, strict=True))
@@ -110,6 +111,6 @@ def test_results_without_ids_belong_to_calls_by_name_and_order(messages: Any, ca
 def test_a_result_of_another_name_is_not_given_to_a_call_and_stays_in_view() -> None:
     call = {"function": {"name": "see", "arguments": {}}}
     messages = [{"role": "assistant", "tool_calls": [call]}, {"role": "tool", "tool_name": "look", "content": "found"}]
-    transcript = Transcript.read(messages)
+    transcript = read(messages)
     assert [call.state for call in transcript.calls.values()] == [State.INPUT_AVAILABLE]
     assert "found" in transcript.to_markdown()

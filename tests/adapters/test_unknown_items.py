@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.support.adapter_streams import read_items, read_whole
-from toolcall_nb.adapters.recognise import SourceKind, recognise_source
+from toolcall_nb.adapters.recognise import recognise_source
+from toolcall_nb.core.sdk_types import SourceKind
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, TextPart, Transcript
-from toolcall_nb.models.player import play_events
+from toolcall_nb.sources.player import play_events
 
 Item = dict[str, Any]
 

@@ -18,8 +18,8 @@ from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import has_invisible
 from toolcall_nb.core.json_text import from_extended_json
 from toolcall_nb.core.transcript import Approval, State, ToolCall
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
 
 # The text that a person reads
 

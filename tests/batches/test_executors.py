@@ -20,7 +20,7 @@ from toolcall_nb.models import with_faults
 from toolcall_nb.models.config import Secret
 from toolcall_nb.models.faults import cut
 from toolcall_nb.redaction.registered_secrets import REGISTERED
-from toolcall_nb.traces.collection import read_many
+from toolcall_nb.runs.collection import read_many
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.redaction.registered_secrets import REGISTERED
+from toolcall_nb.runs.collection import read_many
 from toolcall_nb.tools import Tool
-from toolcall_nb.traces.collection import read_many
 
 
 def weather(city: str) -> str:
@@ -511,7 +511,7 @@ class TestOneFile:
     def test_the_file_is_free_when_the_process_that_used_it_is_killed(self, tmp_path: Path) -> None:
         path = tmp_path / "runs.jsonl"
         code = (
-            "import sys, time; from pathlib import Path; from toolcall_nb.core.file_lock import FileLock\n"
+            "import sys, time; from pathlib import Path; from toolcall_nb.threads.file_lock import FileLock\n"
             "lock = FileLock(Path(sys.argv[1]), ''); print('held', flush=True); time.sleep(60)"
         )
         with subprocess.Popen([sys.executable, "-c", code, f"{path}"], stdout=subprocess.PIPE) as process:

@@ -9,8 +9,8 @@ from tests.benchmarks.documents import GROWING, flushes, growing
 from tests.benchmarks.measuring import alternating, exponent, frozen, one_shot
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
+from toolcall_nb.incremental_markdown.flavor import render_markdown
 from toolcall_nb.markdown import IncrementalMarkdown
-from toolcall_nb.render.markdown.flavor import render_markdown
 
 __all__ = ["rows"]
 

@@ -24,8 +24,8 @@ from tests.benchmarks.scale import Scale
 from tests.browser.browser import running_browser
 from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
 
 __all__ = ["rows"]
 

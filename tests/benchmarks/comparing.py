@@ -9,7 +9,7 @@ from tests.benchmarks.measuring import alternating, exponent
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
-from toolcall_nb.traces.difference import diff
+from toolcall_nb.runs.difference import diff
 
 __all__ = ["rows"]
 

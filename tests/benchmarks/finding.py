@@ -15,7 +15,7 @@ from tests.benchmarks.memory import peak_bytes, resident_bytes
 from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from toolcall_nb import read_many
-from toolcall_nb.traces.collection import Runs
+from toolcall_nb.runs.collection import Runs
 
 __all__ = ["rows"]
 

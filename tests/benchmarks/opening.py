@@ -24,7 +24,7 @@ from tests.benchmarks.report import Row
 from tests.benchmarks.scale import Scale
 from tests.browser.jupyter import Server, running_server
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.saved_output import saved_bundle
 
 __all__ = ["opening", "plain"]
 

@@ -15,9 +15,9 @@ from tests.benchmarks.scale import Scale
 from tests.support import saved_runs
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
+from toolcall_nb.live_runs.document import LiveDocument
+from toolcall_nb.live_runs.pacer import Pacer
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.pacer import Pacer
 
 __all__ = ["Sent", "count", "encoded", "rows"]
 
@@ -64,7 +64,7 @@ class Sent:
 
 
 def _html_bytes(patch: list[Any]) -> int:
-    """Returns the bytes of HTML in one patch, in the form of `toolcall_nb.runs.document.shortened`."""
+    """Returns the bytes of HTML in one patch, in the form of `toolcall_nb.live_runs.document.shortened`."""
     is_splice = len(patch) > 1 and isinstance(patch[1], int)
     return len((patch[2] if is_splice else patch[-1] if len(patch) > 1 else "").encode())
 

@@ -12,8 +12,8 @@ from tests.benchmarks.scale import Scale
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.dialects import detector
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
 
 __all__ = ["rows", "stream"]
 

@@ -16,10 +16,10 @@ from toolcall_nb.approvals.page import editable_json
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.review import review
 from toolcall_nb.render.run_footer import footer_html, info_line
-from toolcall_nb.runs.document import LiveDocument
 
 __all__ = ["FOREIGN_ELEMENTS_IN_QUESTIONS", "IS_GONE", "Module", "faults"]
 

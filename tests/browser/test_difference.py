@@ -13,7 +13,7 @@ from tests.browser.contrast import too_faint
 from tests.render.test_difference import AFTER, BEFORE
 from tests.support.hostile_transcripts import everywhere
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.traces.difference import diff
+from toolcall_nb.runs.difference import diff
 
 HOSTILE = everywhere("<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\u202e" + "x" * 300)
 JUPYTERLAB = {

@@ -14,8 +14,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.frontend import page_css
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.run_footer import USAGE_FOLD, footer_html
+from toolcall_nb.render.saved_output import saved_bundle
 
 __all__ = ["page"]
 

@@ -24,8 +24,8 @@ from tests.support.hostile_wires import WAYS, body, in_pieces
 from tests.support.profile import IS_SEARCH
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.run_footer import RUN_CLASS
+from toolcall_nb.render.saved_output import saved_bundle
 from toolcall_nb.wire import WIRE_NAMES
 
 GROUP = 20

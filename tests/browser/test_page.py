@@ -17,9 +17,9 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.models import MockModel, model_names
 from toolcall_nb.render import LiveHtml, to_html
-from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.tools import Registry
 
 _OPEN = """async ([source, snapshot]) => {

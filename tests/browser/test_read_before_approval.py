@@ -19,8 +19,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.frontend import MODULE, page_css
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
 
 _OPEN = """async ([source, css, snapshot]) => {
     window.load ??= (await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))).default;

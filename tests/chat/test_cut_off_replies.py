@@ -13,7 +13,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, Transcript
 from toolcall_nb.dialects import DIALECTS
-from toolcall_nb.models.reply import Reply
+from toolcall_nb.sources.reply import Reply
 from toolcall_nb.tools import Tool, as_tool
 
 CUT_REASONS = ["length", "content-filter", "other", "error", None]

@@ -17,13 +17,13 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import WireError
+from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 from toolcall_nb.markdown.yaml_body import MAX_ALIASED, MAX_YAML_DEPTH, BodyError, load_body
-from toolcall_nb.models.errors.exception_details import ExceptionDetails, read_exception
-from toolcall_nb.models.errors.retry_after import waiting_time
 from toolcall_nb.models.mock.prompt_facts import facts_of
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.render.html_output.sanitising import sanitise
-from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.sources.provider_errors.exception_details import ExceptionDetails, read_exception
+from toolcall_nb.sources.provider_errors.retry_after import waiting_time
 from toolcall_nb.wire import WIRE_NAMES, decoder
 from toolcall_nb.wire.sse import SseDecoder
 

@@ -21,8 +21,8 @@ from toolcall_nb.core.invisible_characters import (
     has_invisible,
 )
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.render import to_html, to_text
-from toolcall_nb.runs.status import RunStatus
 
 # Written out by hand, apart from the table: each is one that somebody has used to hide something.
 INVISIBLE = [

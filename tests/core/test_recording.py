@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.strategies import json_values, streams, transcripts
+from toolcall_nb import read
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.events import Event
@@ -186,10 +187,10 @@ def test_the_times_of_a_recording_never_go_back() -> None:
 def test_a_file_holds_the_times_only_on_request(tmp_path: Path, suffix: str) -> None:
     transcript, path = recorded(*CALL).transcript, tmp_path / f"run{suffix}"
     transcript.write(path)
-    assert times(Transcript.read(path)) == [("c", None, None, None)]
+    assert times(read(path)) == [("c", None, None, None)]
     transcript.write(path, timings=True)
-    assert Transcript.read(path) == transcript
-    assert times(Transcript.read(path)) == times(transcript)
+    assert read(path) == transcript
+    assert times(read(path)) == times(transcript)
 
 
 def test_a_page_shows_the_times_only_on_request(tmp_path: Path) -> None:

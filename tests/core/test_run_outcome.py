@@ -12,7 +12,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.recording import read_recording
 from toolcall_nb.core.run_outcome import RunOutcome, run_outcome
 from toolcall_nb.core.transcript import ErrorPart, Message, Part, State, TextPart, ToolCall
-from toolcall_nb.traces.formats.recordings import RECORDINGS
+from toolcall_nb.runs.formats.recordings import RECORDINGS
 
 HI, ERROR = TextPart("Hi."), ErrorPart("broken")
 

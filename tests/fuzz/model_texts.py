@@ -13,13 +13,13 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.dialects.callout import create_stream_chunks
+from toolcall_nb.incremental_markdown.flavor import render_markdown
+from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.reading import CALLOUT_KINDS
 from toolcall_nb.markdown.scanner import CalloutClosed, Text, scan
 from toolcall_nb.markdown.yaml_body import MAX_ALIASED, BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
-from toolcall_nb.render.markdown.flavor import render_markdown
-from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 
 __all__ = [
     "callout_body",

@@ -96,7 +96,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "body": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),
     "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _returns_false),
     "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),
-    "incremental": ("toolcall_nb.render.markdown.open_paragraph.OpenText._may_restructure", _returns_false),
+    "incremental": ("toolcall_nb.incremental_markdown.open_paragraph.OpenText._may_restructure", _returns_false),
     "sse": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     **{f"wire-{name}": ("toolcall_nb.wire.base.JsonEvents.feed", _without_ends) for name in WIRE_NAMES},
     "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),

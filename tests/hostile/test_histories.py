@@ -21,8 +21,8 @@ from tests.support.profile import share_of
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.errors import ModelError, UsageError
+from toolcall_nb.live_runs import run as running
 from toolcall_nb.notebook.widget import close_all
-from toolcall_nb.runs import run as running
 from toolcall_nb.tools import stop_thread
 from toolcall_nb.tools.execution import parallel, workers
 

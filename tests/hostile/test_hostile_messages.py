@@ -19,10 +19,10 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Approval, State, ToolCall
+from toolcall_nb.live_runs.document import LiveDocument
+from toolcall_nb.live_runs.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
 
 PROTOTYPE = ("__proto__", "constructor", "prototype", "hasOwnProperty", "toString", "valueOf", "__class__", "")
 """Names of attributes that every JavaScript or Python object has."""

@@ -21,9 +21,9 @@ from toolcall_nb.adapters.ai_sdk.messages import to_ui
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml, to_text
 from toolcall_nb.render.run_footer import footer_html, info_line
-from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.wire import WIRE_NAMES, encoder
 
 SHARE = 25

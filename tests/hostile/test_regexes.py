@@ -39,13 +39,13 @@ MADE_AT_RUN_TIME = {
     "markdown/block_context.py": "a fence's mark, with a search for its end",
     "markdown/scanner.py": "the kinds of callouts, all constants; it is searched within one line",
     "markdown/callout.py": "the kinds of callouts, all constants; it is matched at a line's beginning",
-    "models/errors/error_kinds.py": "the table in the same file",
+    "sources/provider_errors/error_kinds.py": "the table in the same file",
     "models/mock/arguments.py": "the pattern in a tool's own schema",
     "redaction/key_formats.py": "its own table; `tests.redaction.test_masking` tries them",
     "redaction/secret_names.py": "its table of shapes, each matched against one value at a time",
     "redaction/secret_forms.py": "the forms of known secrets",
-    "render/markdown/open_marks.py": "three marks; its values are tried like constants",
-    "render/markdown/fast_lexer.py": "the classes of characters, such as digits; each is matched against one character",
+    "incremental_markdown/open_marks.py": "three marks; its values are tried like constants",
+    "incremental_markdown/fast_lexer.py": "classes of characters, such as digits; each is matched with one character",
 }
 """Files that build expressions at run time, and from what."""
 NEVER_SO = {
@@ -101,7 +101,10 @@ def expressions() -> tuple[list[Expression], set[str]]:
             except NameError:
                 made.add(name)
     known = {expression.pattern for expression in found}
-    held = [*_expressions_in_values("redaction.key_formats"), *_expressions_in_values("render.markdown.open_marks")]
+    held = [
+        *_expressions_in_values("redaction.key_formats"),
+        *_expressions_in_values("incremental_markdown.open_marks"),
+    ]
     return found + [expression for expression in held if expression.pattern not in known], made
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
-from toolcall_nb.render.markdown import flavor
-from toolcall_nb.render.markdown.flavor import MOST_MARKS, marks_in, parser, render_markdown
-from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
+from toolcall_nb.incremental_markdown import flavor
+from toolcall_nb.incremental_markdown.flavor import MOST_MARKS, marks_in, parser, render_markdown
+from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 
 # Nested ---------------------------------------------------------------------------------------------------------
 

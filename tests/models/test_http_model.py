@@ -30,11 +30,11 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.over_http.exchange import _MAX_RECONNECTS
-from toolcall_nb.models.over_http.model import HttpModel
-from toolcall_nb.models.over_http.request_bodies import request_body
+from toolcall_nb.models.http_model import HttpModel
+from toolcall_nb.models.http_request_bodies import request_body
 from toolcall_nb.server.requests import RequestReader, json_object
 from toolcall_nb.server.settings import Settings
+from toolcall_nb.sources.http_exchange import _MAX_RECONNECTS
 
 QUESTION = "What is the weather in Lisbon?"
 ASKED = (Message("user", (TextPart("Hello"),)),)

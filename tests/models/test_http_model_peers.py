@@ -14,7 +14,7 @@ from toolcall_nb import Chat
 from toolcall_nb.chat import Decision
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.over_http.model import HttpModel
+from toolcall_nb.models.http_model import HttpModel
 
 _FOLDER = Path(__file__).resolve().parents[1] / "js"
 

@@ -16,8 +16,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook import batch_widget, cell_outputs
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.output_summary import summary_line
+from toolcall_nb.render.saved_output import saved_bundle
 
 
 def _run(*events: Event, name: str = "weather") -> Transcript:

@@ -772,7 +772,7 @@ def test_other_lines_are_completed_as_ever(said: Said, text: str) -> None:
 
 
 def test_pictures_of_a_host_are_shown_once_it_is_allowed_and_until_it_is_not(said: Said) -> None:
-    from toolcall_nb.redaction.saved_output import picture_hosts, saved_bundle
+    from toolcall_nb.render.saved_output import picture_hosts, saved_bundle
 
     text = Transcript.from_markdown("![A map](https://maps.example/a.png)")
     assert said.out("%toolchat images") == "images: none is loaded; a link stands in its place\n"

@@ -82,9 +82,9 @@ def test_there_is_no_channel_outside_of_a_browser_or_in_one_that_cannot_switch_s
 
 
 def test_the_widget_tells_the_page_the_channels_name_and_handles_what_comes_on_it(browser: ModuleType) -> None:
+    from toolcall_nb.live_runs.document import LiveDocument
     from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
     from toolcall_nb.render import LiveHtml
-    from toolcall_nb.runs.document import LiveDocument
 
     stopped = threading.Event()
     document = LiveDocument(LiveHtml(), lambda step: None, info="mock", timings={})

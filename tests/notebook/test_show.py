@@ -30,7 +30,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import DataPart, ErrorPart, State, TextPart
 from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.notebook.stream_display import ShowHandle
-from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.saved_output import saved_bundle
 from toolcall_nb.stages import block_from_dict, to_stages
 
 WITHIN = 30

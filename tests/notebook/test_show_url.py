@@ -179,7 +179,7 @@ def test_a_function_that_gives_a_response_is_a_model() -> None:
 
 
 def test_a_response_that_is_not_read_to_its_end_is_closed() -> None:
-    from toolcall_nb.models.player import play_events
+    from toolcall_nb.sources.player import play_events
 
     body = encoded("ui", ANSWER)
     with (

@@ -22,14 +22,14 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+from toolcall_nb.live_runs.clocks import RUN
+from toolcall_nb.live_runs.document import LiveDocument, shortened
+from toolcall_nb.live_runs.pacer import FRAME, SLOWEST, Pacer
+from toolcall_nb.live_runs.run import Run, Stoppable
+from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.notebook.widget import Inbox, ShownRun, TranscriptWidget
 from toolcall_nb.render import LiveHtml, to_html
 from toolcall_nb.render.run_footer import info_line
-from toolcall_nb.runs.clocks import RUN
-from toolcall_nb.runs.document import LiveDocument, shortened
-from toolcall_nb.runs.pacer import FRAME, SLOWEST, Pacer
-from toolcall_nb.runs.run import Run, Stoppable
-from toolcall_nb.runs.status import RunStatus
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 FORMS = {"text/html", "text/markdown", "text/plain"}

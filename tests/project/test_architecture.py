@@ -23,51 +23,49 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from toolcall_nb.core import ports
+
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[2] / PACKAGE
 
-CORE = {"core", "adapters", "dialects", "markdown", "render", "stages", "wire"}
+CORE = {"core", "adapters", "dialects", "incremental_markdown", "markdown", "render", "stages", "wire"}
 """Pure rooms, which turn text and events into values and text."""
-LOOP = CORE | {"redaction", "tools", "approvals", "models", "chat"}
+LOOP = CORE | {"redaction", "threads", "tools", "sources", "approvals", "models", "chat"}
 
 MAY_SEE: dict[str, set[str]] = {
-    "errors": set(),
+    "errors": {"core"},  # the ports, so that an error in a cell is masked
     "events": {"core"},
     "core": set(),
-    "markdown": {"core"},
+    "threads": set(),
+    "incremental_markdown": {"core"},
+    "markdown": {"core", "incremental_markdown"},
     "stages": {"core"},
-    "redaction": {"core", "render"},
+    "redaction": {"core"},
     "wire": {"core", "redaction"},
     "dialects": {"core", "markdown", "redaction"},
     "adapters": {"core", "stages", "wire"},
-    "render": {"core", "markdown"},
-    "tools": CORE | {"redaction"},
-    "approvals": CORE | {"redaction", "tools"},
-    "models": CORE | {"redaction", "tools"},
-    "agents": CORE | {"redaction", "tools", "models"},
+    "render": {"core", "incremental_markdown", "markdown", "redaction"},
+    "tools": CORE | {"redaction", "threads"},
+    "sources": CORE | {"redaction", "tools"},
+    "approvals": CORE | {"redaction", "threads", "tools"},
+    "models": CORE | {"redaction", "sources", "tools"},
+    "agents": CORE | {"redaction", "sources", "tools", "models"},
     "chat": LOOP,
-    "runs": LOOP - {"chat"},
-    "traces": CORE | {"redaction", "tools", "models"},
-    "watching": LOOP | {"traces"},
-    "batches": LOOP | {"runs", "traces"},
-    "testing": LOOP | {"traces"},
+    "live_runs": LOOP - {"chat"},
+    "runs": CORE | {"redaction", "sources", "tools"},
+    "watching": LOOP | {"runs"},
+    "batches": LOOP | {"live_runs", "runs"},
+    "testing": LOOP | {"runs"},
     "frontend": {"render"},
-    "cli": LOOP | {"runs", "server", "traces"},
-    "notebook": LOOP | {"agents", "batches", "frontend", "runs", "server", "traces", "watching"},
-    "server": LOOP | {"frontend", "runs", "traces"},
-    "__init__": LOOP | {"notebook", "traces"},
+    "cli": LOOP | {"live_runs", "runs", "server"},
+    "notebook": LOOP | {"agents", "batches", "frontend", "live_runs", "runs", "server", "watching"},
+    "server": LOOP | {"frontend", "live_runs", "runs"},
+    "__init__": LOOP | {"notebook", "runs"},
     "__main__": {"cli"},
 }
 """The rooms that each room may import, besides itself and `errors`."""
 
 INSIDE_FUNCTIONS = {
-    ("core", "adapters"),  # a transcript in the forms of other libraries
-    ("core", "markdown"),  # a transcript's Markdown
-    ("core", "render"),  # a transcript's HTML
-    ("core", "redaction"),  # the masked output that a cell saves
-    ("core", "traces"),  # a transcript reads and writes files
-    ("errors", "redaction"),  # an error in a cell is masked
-    ("markdown", "render"),  # the public name toolcall_nb.markdown.IncrementalMarkdown
     ("models", "agents"),  # an agent is a model
     ("dialects", "tools"),  # a dialect accepts the same forms of tools as a chat
 }
@@ -83,26 +81,10 @@ UPWARD = {
     "a transcript builds itself from events, and gives its events back": {
         *(("core.transcript", "core.reducer"), ("core.transcript", "core.replay")),
     },
-    "a transcript reads and writes itself as Markdown": {
-        *(("core.transcript", "markdown.reading"), ("core.transcript", "markdown.writing")),
-    },
-    "a transcript draws itself as HTML": {("core.transcript", "render.html_output.page")},
-    "a transcript gives its messages in the forms of other libraries": {
-        *(("core.transcript", "adapters.openai.messages"), ("core.transcript", "adapters.anthropic.request_messages")),
-        ("core.transcript", "adapters.ai_sdk.messages"),
-    },
-    "a value displays itself in a cell": {
-        *(("core.transcript", "redaction.saved_output"), ("core.calls", "redaction.saved_output")),
-    },
-    "a transcript reads and writes itself as a file": {
-        *(("core.transcript", "traces.reading"), ("core.transcript", "traces.transcript_files")),
-    },
-    "a recording writes itself without secrets": {("core.recording", "redaction.masked_recording")},
 }
 """The imports inside functions or for types that are part of an import cycle, with their reasons.
 
-Users call these as methods of the transcript, but the core is loaded without the modules that they use. A registry
-filled by the upper rooms would hide the same cycle, and would require those rooms to be imported first.
+They are within the core. What a transcript does by upper rooms goes through `toolcall_nb.core.ports`.
 """
 
 NOT_IN_THE_CORE = {
@@ -269,19 +251,17 @@ def test_loading_the_extension_loads_nothing_optional() -> None:
     assert not loaded_by(load) & OPTIONAL
 
 
-def test_public_modules_list_their_public_names() -> None:
-    for path in MODULES:
-        name = module_name(path)
-        if name.rpartition(".")[2].startswith("_"):
-            continue
+def test_every_name_that_a_module_lists_exists() -> None:
+    for name in map(module_name, MODULES):
         module = importlib.import_module(name)
-        listed = getattr(module, "__all__", [])
-        public = set(listed)
-        assert {each for each in public if not hasattr(module, each)} == set(), name
-        assert len(public) == len(listed), name
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-        defined = {node.name for node in parsed(path).body if isinstance(node, kinds)}
-        assert {each for each in defined if not each.startswith("_")} <= public, name
+        names = getattr(module, "__all__", [])
+        assert len({*names}) == len(names), name
+        assert [each for each in names if not hasattr(module, each)] == [], name
+
+
+def test_every_port_is_a_function_of_its_module() -> None:
+    for name in ports._paths:
+        assert callable(ports.port(name)), name
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in STABLE.items() for name in names])

@@ -23,10 +23,9 @@ from tests.models.test_providers import LOOPS
 from tests.support.links import anchors, is_external, links, texts
 from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
-from toolcall_nb.core.call_states import FINAL_STATES
+from toolcall_nb.core.call_states import FINAL_STATES, STATE_WORDS
 from toolcall_nb.core.transcript import State
 from toolcall_nb.models.providers import PROVIDER_NAMES
-from toolcall_nb.render.shown_states import STATE_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -190,7 +189,7 @@ def test_the_commands_that_start_a_server_work(tmp_path: Path) -> None:
             server.terminate()
     assert '{"type":"tool_usage","tools":["weather"]}' in said
     assert '"type":"end"' in said
-    assert [path.suffix for path in (tmp_path / "threads").iterdir()] == [".md"]
+    assert sorted(path.suffix for path in (tmp_path / "threads").iterdir()) == [".lock", ".md"]
 
 
 def test_each_test_file_that_the_security_page_mentions_exists() -> None:

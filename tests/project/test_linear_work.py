@@ -32,9 +32,9 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.markdown import IncrementalMarkdown, yaml_body
 from toolcall_nb.render import LiveHtml, to_html
-from toolcall_nb.runs.document import LiveDocument
 
 TWICE = 2.15
 """The largest allowed ratio of work for a document twice as long; more than 2, since its pieces differ."""

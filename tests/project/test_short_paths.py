@@ -18,9 +18,9 @@ from toolcall_nb import Chat, tool
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.notebook.show import show
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.runs.document import LiveDocument
 from toolcall_nb.server.app import application
 from toolcall_nb.server.conversations import ServedThreads
 from toolcall_nb.tools import Registry

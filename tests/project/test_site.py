@@ -15,8 +15,8 @@ from tests.project.test_architecture import STABLE
 from tests.support.card_gallery import cards, gallery
 from tests.support.docstring_markup import to_markup
 from tests.support.environments import ROOT, make_environment
+from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.transcript import State
-from toolcall_nb.render.shown_states import STATE_WORDS
 
 WHOLE = {"toolcall_nb.core.events"}
 """The modules that a page of the reference describes as a whole."""

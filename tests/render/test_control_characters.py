@@ -23,10 +23,10 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
 )
+from toolcall_nb.incremental_markdown.flavor import render_markdown
+from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown, markdown_blocks
 from toolcall_nb.markdown import tool_callout_plugin
 from toolcall_nb.render import LiveHtml, to_html
-from toolcall_nb.render.markdown.flavor import render_markdown
-from toolcall_nb.render.markdown.incremental import IncrementalMarkdown, markdown_blocks
 
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 ALL = "".join(chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\t\n\r")

@@ -24,7 +24,7 @@ from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.render.difference_text import difference_rich
-from toolcall_nb.traces.difference import Difference, diff
+from toolcall_nb.runs.difference import Difference, diff
 
 
 def call(id: str, name: str, arguments: object, output: object = "ok", seconds: float | None = None) -> ToolCall:

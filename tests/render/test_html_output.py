@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
+from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import Approval, FilePart, ReasoningPart, State, TextPart, ToolCall, Transcript
 from toolcall_nb.render import mime_bundle, to_html
 from toolcall_nb.render.html_output.card import is_open
-from toolcall_nb.render.shown_states import STATE_WORDS, shown_state
+from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_summary import PartialInput
 from toolcall_nb.render.wording import format_seconds
 

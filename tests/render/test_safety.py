@@ -12,9 +12,9 @@ from hypothesis import given, settings
 
 from tests.fixtures.render.samples import HOSTILE, body, parts_of
 from tests.support.strategies import transcripts
+from toolcall_nb.core.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.render import stylesheet, to_html
-from toolcall_nb.render.escaping import escape, image_source, link_target, visible, without_ansi
 from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node

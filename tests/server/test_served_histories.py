@@ -21,8 +21,8 @@ from tests.support.profile import IS_SEARCH
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, Transcript
+from toolcall_nb.live_runs import run as running
 from toolcall_nb.render import to_html
-from toolcall_nb.runs import run as running
 from toolcall_nb.server.conversations import ServedThreads
 from toolcall_nb.server.public_view import public_transcript
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest

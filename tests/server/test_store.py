@@ -21,12 +21,12 @@ from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
+from toolcall_nb.threads.waiting import WaitingThreads
 
 PART = ".toolcall_nb.part"
 LOCK = ".toolcall_nb.lock"

@@ -17,10 +17,10 @@ from toolcall_nb.approvals import ApprovalMode, Decision, RememberedApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.events import Event, ToolExecution
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.live_runs.run import Run
 from toolcall_nb.notebook.live_display import LiveDisplay
 from toolcall_nb.notebook.widget import TranscriptWidget
 from toolcall_nb.render import to_html
-from toolcall_nb.runs.run import Run
 from toolcall_nb.tools import Tool
 
 __all__ = ["Cell", "Lane"]

@@ -62,8 +62,8 @@ def run(shell: Any, cell: str) -> None:
 
 def rendered() -> None:
     from toolcall_nb import Transcript
-    from toolcall_nb.redaction.saved_output import saved_bundle
     from toolcall_nb.render.html_output.sanitising import sanitise
+    from toolcall_nb.render.saved_output import saved_bundle
 
     bundle = saved_bundle(Transcript.from_markdown(RICH))
     assert Transcript.from_markdown(bundle["text/markdown"]) == Transcript.from_markdown(RICH)

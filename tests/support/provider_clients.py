@@ -11,7 +11,7 @@ import pytest
 from tests.support.provider_error_replies import ErrorReply
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.sources.provider_errors.translation import as_model_error
 
 __all__ = [
     "CLIENTS",

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
-from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 
 __all__ = ["LINES", "run_line", "write_lines"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.redaction.saved_output import saved_bundle
+from toolcall_nb.render.saved_output import saved_bundle
 
 __all__ = ["saved", "short_run", "size", "usual_run"]
 

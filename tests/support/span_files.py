@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from toolcall_nb.core.transcript import TextPart, Transcript
-from toolcall_nb.traces.formats.base import RecordedRun
-from toolcall_nb.traces.formats.spans import SPAN_FORMATS
+from toolcall_nb.runs.formats.base import RecordedRun
+from toolcall_nb.runs.formats.spans import SPAN_FORMATS
 
 __all__ = ["attribute", "otlp", "read_records", "read_span_file", "span", "told"]
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
 from toolcall_nb.core.transcript import ToolCall, Transcript
-from toolcall_nb.traces.file_archives import archive_members
-from toolcall_nb.traces.formats import TRACE_FORMATS
-from toolcall_nb.traces.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.runs.file_archives import archive_members
+from toolcall_nb.runs.formats import TRACE_FORMATS
+from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 
 __all__ = ["call_rows", "check_runs", "format_of", "records_in", "run_in", "runs_in", "spoiled"]
 

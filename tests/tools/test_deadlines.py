@@ -284,7 +284,7 @@ def test_a_signal_handler_that_python_did_not_set_is_kept(monkeypatch: pytest.Mo
 _IGNORED = """
 import signal, threading, time
 from toolcall_nb import events as ev
-from toolcall_nb.runs.run import Run
+from toolcall_nb.live_runs.run import Run
 from toolcall_nb.tools import Tool
 
 assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -355,7 +355,7 @@ def test_calls_that_end_at_their_deadline_have_a_result_or_a_timeout() -> None:
 
 
 def test_a_call_that_is_left_behind_does_not_block_traced_threads() -> None:
-    """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.tools.execution.interrupts`."""
+    """CPython 3.11 would, for as long as that sleeps: see `toolcall_nb.threads.interrupts`."""
     over = threading.Event()
 
     def f() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from toolcall_nb.threads.interrupts import STOP, stop_thread
 from toolcall_nb.tools import Job, Outcome, Preliminary, Started, Tool, run_together
-from toolcall_nb.tools.execution.interrupts import STOP, stop_thread
 from toolcall_nb.tools.execution.parallel import MAX_THREADS
 
 _WITHIN = 30

@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 
 from toolcall_nb import tools
 from toolcall_nb.errors import UsageError
+from toolcall_nb.threads.interrupts import run_to_end
 from toolcall_nb.tools import Registry, Tool, as_tool, tool
-from toolcall_nb.tools.execution.interrupts import run_to_end
 from toolcall_nb.tools.results.json_values import _MAX_DEPTH, to_json_value
 
 # The decorator ----------------------------------------------------------------------------------------------

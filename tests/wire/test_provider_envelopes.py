@@ -13,8 +13,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, Transcript
 from toolcall_nb.errors import WireError
+from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.models import EnvelopeModel
-from toolcall_nb.runs.status import RunStatus
 from toolcall_nb.wire import Envelopes
 
 STREAM = ["###", ": {", '"signature"', ': "CLIENT_TOOL_CALL"', ",", '"toolName"', ': "add_random_item_to_shop"', "}"]

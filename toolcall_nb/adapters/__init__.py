@@ -19,11 +19,11 @@ if TYPE_CHECKING:
         FORMATS,
         TYPE_NAMES,
         Recognised,
-        SourceKind,
         format_of_item,
         format_of_whole,
         recognise_source,
     )
+    from toolcall_nb.core.sdk_types import SourceKind
 
 __all__ = [
     "ENVELOPES",
@@ -53,7 +53,7 @@ __getattr__ = lazy_members(
         "AnyAdapter": ".reading",
         "Format": ".base",
         "Recognised": ".recognise",
-        "SourceKind": ".recognise",
+        "SourceKind": "toolcall_nb.core.sdk_types",
         "events_of": ".reading",
         "format_of_item": ".recognise",
         "format_of_whole": ".recognise",

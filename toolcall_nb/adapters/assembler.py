@@ -14,8 +14,6 @@ from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
 from toolcall_nb.core.text import well_formed
 
-__all__ = ["NO_JSON", "Assembler"]
-
 NO_JSON = "The arguments of a tool call are no valid JSON."
 
 

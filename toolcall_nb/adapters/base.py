@@ -10,8 +10,6 @@ from msgspec import Struct
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.events import Event
 
-__all__ = ["Adapter", "Format", "MessageAdapter", "never", "one_or_list"]
-
 
 class Adapter(Protocol):
     """Reads the items of one stream: `take` each item, then `close`.

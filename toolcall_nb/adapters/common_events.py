@@ -6,20 +6,9 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, describe_shape, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-
-__all__ = [
-    "Sources",
-    "add_counts",
-    "custom_part_event",
-    "error_event",
-    "file_event",
-    "is_keepalive",
-    "unknown_item",
-    "usage_of",
-]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, describe_shape, get
 
 _KEEPALIVES = frozenset({"keepalive", "keep-alive", "keep_alive", "ping", "heartbeat"})
 _KEEPALIVE_KEYS = frozenset({"type", "id", "event_id", "sequence_number", "timestamp", "time", "ts"})

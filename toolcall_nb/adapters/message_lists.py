@@ -10,11 +10,9 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from toolcall_nb.adapters.common_events import custom_part_event
-from toolcall_nb.adapters.sdk_objects import get, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["BlockMessages", "Turns", "prompt_events", "read_message_list"]
+from toolcall_nb.core.sdk_objects import get, object_fields
 
 
 class _Turn(Protocol):

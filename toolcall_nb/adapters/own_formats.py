@@ -13,8 +13,6 @@ from toolcall_nb.errors import WireError
 from toolcall_nb.stages import Stage, StageReader, UpdateToolBlockParams
 from toolcall_nb.wire import Envelopes, decoder, wire_of
 
-__all__ = ["AG_UI", "CHAT_SSE", "ENVELOPES", "STAGE_LOG", "TEXT", "StageLogAdapter", "TextAdapter", "WireAdapter"]
-
 
 class TextAdapter(MessageAdapter):
     """Reads pieces of text as one text. Tool calls written in it stay text; finding them is up to a dialect."""

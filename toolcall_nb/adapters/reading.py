@@ -11,25 +11,14 @@ from toolcall_nb.adapters.pydantic_ai import streamed_run_items
 from toolcall_nb.adapters.recognise import (
     FORMATS,
     Recognised,
-    SourceKind,
     format_of_item,
     format_of_whole,
     holds_bedrock_stream,
 )
-from toolcall_nb.adapters.sdk_objects import type_name
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.sdk_objects import type_name
+from toolcall_nb.core.sdk_types import SourceKind
 from toolcall_nb.errors import UsageError
-
-__all__ = [
-    "FORMATS",
-    "AnyAdapter",
-    "events_of",
-    "format_of_item",
-    "format_of_whole",
-    "items_of",
-    "read_stream",
-    "read_stream_async",
-]
 
 
 def events_of(thing: Any) -> Iterable[Event]:

@@ -17,19 +17,8 @@ from toolcall_nb.adapters import own_formats as own
 from toolcall_nb.adapters import pydantic_ai as pydantic
 from toolcall_nb.adapters.base import Format, never
 from toolcall_nb.adapters.common_events import is_keepalive
-from toolcall_nb.adapters.sdk_objects import class_names
+from toolcall_nb.core.sdk_objects import class_names
 from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES, SourceKind
-
-__all__ = [
-    "FORMATS",
-    "TYPE_NAMES",
-    "Recognised",
-    "SourceKind",
-    "format_of_item",
-    "format_of_whole",
-    "holds_bedrock_stream",
-    "recognise_source",
-]
 
 FORMATS: tuple[Format, ...] = (
     pydantic.PYDANTIC_AI,

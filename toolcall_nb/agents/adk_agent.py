@@ -18,8 +18,6 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 
-__all__ = ["AdkAgent"]
-
 _APP, _USER = "toolcall_nb", "user"
 _NOT_EDITED = "google-adk takes no edited arguments for {!r}: approve the call as it is, or deny it."
 

@@ -8,12 +8,10 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["CONFIRMATION", "AdkReader"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 
 CONFIRMATION = "adk_request_confirmation"
 """The name of the call by which ADK asks whether another call may run."""

@@ -22,13 +22,11 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.callable_models import OneReply
-from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.sdk_streams import ItemReader
+from toolcall_nb.sources.event_loop import iterate
+from toolcall_nb.sources.provider_errors.translation import as_model_error
+from toolcall_nb.sources.sdk_streams import ItemReader
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
-
-__all__ = ["AgentModel", "AgentRequest"]
 
 _NO_RESULT = (
     "The agent gave no result for this call. If it leaves the call to its caller, give the chat a tool of this name: "
@@ -87,7 +85,7 @@ class AgentModel:
     def run(self, request: AgentRequest) -> AsyncIterator[Any] | Iterator[Any]:
         """Returns the items of a run: events, or items of a stream that `toolcall_nb.adapters` reads.
 
-        An asynchronous iterator runs on the loop of `toolcall_nb.models.event_loop` and is cancelled and closed when
+        An asynchronous iterator runs on the loop of `toolcall_nb.sources.event_loop` and is cancelled and closed when
         the chat is stopped. A run that waits for answers keeps its state in this object.
         """
         raise NotImplementedError

@@ -13,15 +13,13 @@ from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, Result
 
 from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.claude_stream import ClaudeReader
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
-
-__all__ = ["ClaudeAgent"]
 
 _PLACE = "claude"
 """The key in a reply's metadata for the session, and the number of the turn in it."""
@@ -92,7 +90,7 @@ class _Asked:
 
 
 class _Session:
-    """The session of a client, on the loop of `toolcall_nb.models.event_loop`."""
+    """The session of a client, on the loop of `toolcall_nb.sources.event_loop`."""
 
     def __init__(self, client: Any) -> None:
         self.users = 0

@@ -7,13 +7,11 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text
 from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["ClaudeReader"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text
 
 _USAGE = {
     "inputTokens": ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-__all__ = ["FRAMEWORKS", "Framework"]
-
 
 class Framework(Struct, frozen=True):
     """A framework whose agents are models.

@@ -15,18 +15,16 @@ from langgraph.types import Command
 from msgspec import Struct
 
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.adapters.sdk_objects import as_mapping, get
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.langgraph_interrupts import Questions
 from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.sdk_objects import as_mapping, get
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.langchain import json_text_events
-
-__all__ = ["LangGraphAgent"]
 
 _PLACE = "langgraph"
 """The key in a reply's metadata for its thread, and for the checkpoint after it."""

@@ -10,13 +10,11 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import ModelError
-
-__all__ = ["Questions"]
 
 _TOOL = "interrupt"
 """The name of the card for an interrupt that is not about a call."""

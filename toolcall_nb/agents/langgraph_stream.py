@@ -7,15 +7,13 @@ from typing import Any
 
 from toolcall_nb.adapters.common_events import add_counts
 from toolcall_nb.adapters.langchain import LangGraphAdapter
-from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get
 from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.agents.langgraph_interrupts import Questions
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.sdk_objects import as_mapping, first_items, get
 from toolcall_nb.models.callable_models import OneReply
-
-__all__ = ["STREAM_MODES", "GraphReader"]
 
 STREAM_MODES = ("messages", "updates", "custom", "tools", "tasks")
 """The stream modes of the items that `GraphReader` reads, with ``subgraphs=True``."""

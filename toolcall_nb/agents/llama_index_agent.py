@@ -23,15 +23,13 @@ from llama_index.core.base.llms.types import (
 from workflows.events import HumanResponseEvent, InputRequiredEvent
 
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.adapters.sdk_objects import as_mapping
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.llama_index_stream import WorkflowReader, event_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.sdk_objects import as_mapping
 from toolcall_nb.core.transcript import Message, ToolCall
-
-__all__ = ["LlamaIndexAgent"]
 
 _YES, _NO = "yes", "no"
 _CLOSE_SECONDS = 2.0

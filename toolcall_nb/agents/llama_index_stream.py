@@ -8,12 +8,10 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, class_names, object_fields
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["WorkflowReader", "event_fields"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, object_fields
 
 _USAGE = {
     "inputTokens": ("input_tokens", "prompt_tokens"),

@@ -9,8 +9,6 @@ from msgspec.structs import replace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
-__all__ = ["nested_events"]
-
 _LEFT_OUT = (
     ev.TextStart,
     ev.ReasoningStart,

@@ -18,18 +18,6 @@ from msgspec.structs import replace
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core.events import Event
 
-__all__ = [
-    "SEPARATOR",
-    "NestedItem",
-    "NestedReader",
-    "StreamReader",
-    "call_path",
-    "current_path",
-    "inside_call",
-    "nested_watcher",
-    "with_nested",
-]
-
 SEPARATOR = "\x1f"
 """Separates the ids of a path: the unit separator of ASCII, which no framework puts into an id."""
 

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
-from toolcall_nb.adapters.sdk_objects import object_fields
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
@@ -25,11 +24,10 @@ from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.sdk_objects import object_fields
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool
-
-__all__ = ["OpenAIAgent", "OpenAIAgentReader"]
 
 _AGENT = "agent"
 """The key in a reply's metadata for the name of the agent that it was handed off to, which answers the next turn."""

@@ -16,8 +16,6 @@ from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
 
-__all__ = ["responses_input"]
-
 
 def responses_input(messages: Sequence[Message]) -> list[Any]:
     """Returns the items: messages, calls with their outputs, and reasoning that OpenAI has encrypted.

@@ -21,8 +21,6 @@ from agents.tool_context import ToolContext
 from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher
 from toolcall_nb.core import events as ev
 
-__all__ = ["AgentHooks", "nested_runs"]
-
 
 class AgentHooks(RunHooks[Any]):
     """Reports when a tool starts, and gives it the arguments that a person has edited; calls the user's hooks too.

@@ -29,8 +29,6 @@ from toolcall_nb.models.providers.building import keys_of, request_parameters
 from toolcall_nb.models.providers.history import history_of
 from toolcall_nb.tools import Tool
 
-__all__ = ["PydanticAIAgent"]
-
 
 class PydanticAIAgent(AgentModel):
     """Runs an agent of pydantic-ai with ``run_stream_events``.

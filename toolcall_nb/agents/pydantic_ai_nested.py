@@ -21,8 +21,6 @@ from pydantic_ai.models.wrapper import WrapperModel
 
 from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher
 
-__all__ = ["CallPaths", "nested_agents", "streaming"]
-
 _installing = threading.Lock()
 _active = 0
 _iter: Any = None

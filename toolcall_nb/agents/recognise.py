@@ -7,14 +7,12 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.agents.frameworks import FRAMEWORKS, Framework
+from toolcall_nb.core.sdk_objects import class_names
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
     from toolcall_nb.agents.base import AgentModel
-
-__all__ = ["agent_model", "find_framework", "installed_version", "taken_kinds"]
 
 
 def find_framework(thing: Any) -> Framework | None:

@@ -25,8 +25,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import UsageError
 
-__all__ = ["SmolagentsAgent"]
-
 _CHECK_SECONDS = 0.1
 """After this time a waiting thread checks whether it was interrupted; only the main thread is woken by a signal."""
 

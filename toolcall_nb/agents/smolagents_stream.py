@@ -8,12 +8,10 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event
-from toolcall_nb.adapters.sdk_objects import as_json_value
 from toolcall_nb.agents.nested import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["StepReader"]
+from toolcall_nb.core.sdk_objects import as_json_value
 
 _FINAL = "final_answer"
 """The tool by which an agent gives its answer. It is shown as text."""

@@ -16,16 +16,6 @@ from toolcall_nb.core.transcript import ToolCall
 if TYPE_CHECKING:
     from toolcall_nb.tools.definition import Tool
 
-__all__ = [
-    "APPROVAL_MODES",
-    "APPROVAL_SCOPES",
-    "ApprovalMode",
-    "ApprovalScope",
-    "Approver",
-    "Decision",
-    "RememberedApprovals",
-]
-
 ApprovalMode: TypeAlias = Literal["auto", "ask", "never"]
 """Whether calls run unasked (``auto``), after somebody has approved them (``ask``), or not at all (``never``)."""
 

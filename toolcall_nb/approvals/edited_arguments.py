@@ -20,8 +20,6 @@ from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
-__all__ = ["asking_about", "check_edited", "read_edited", "reader_of_edits"]
-
 _MAX_CHARACTERS = 5_000_000
 _MAX_DIGITS = 4_000  # a little below Python's own limit
 

@@ -16,8 +16,6 @@ from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.core.transcript import Approval, ToolCall
 from toolcall_nb.tools.definition import Tool
 
-__all__ = ["ApprovalGate"]
-
 _SWITCHED_OFF = "Tool calls are switched off for this chat."
 _NOBODY_TO_ASK = "Nobody is there to be asked. Give the chat an approver."
 

@@ -26,9 +26,7 @@ from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.value_lines import format_count
-from toolcall_nb.tools.execution.interrupts import wait_for
-
-__all__ = ["ApprovalForm", "PendingApprovals", "editable_json"]
+from toolcall_nb.threads.interrupts import wait_for
 
 ApprovalForm: TypeAlias = dict[str, Any]
 """The fields that a page needs to ask.

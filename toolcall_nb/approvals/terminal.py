@@ -25,8 +25,6 @@ from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
 from toolcall_nb.render.value_lines import format_count
 
-__all__ = ["TerminalApprover", "deny_unattended"]
-
 _SCOPES: dict[str, ApprovalScope] = {
     **dict.fromkeys(("y", "yes"), "once"),
     **dict.fromkeys(("c", "chat"), "chat"),

@@ -24,11 +24,9 @@ from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result
 from toolcall_nb.batches.run_store import FileStore, FolderStore, RunStore
 from toolcall_nb.batches.workers import Workers, make_workers
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.errors.retry_after import in_words
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.sources.provider_errors.retry_after import in_words
 from toolcall_nb.tools import ToolSource
-
-__all__ = ["BatchDisplay", "run_batch"]
 
 _log = logger("toolcall_nb.batches")
 

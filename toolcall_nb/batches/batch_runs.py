@@ -9,12 +9,9 @@ from toolcall_nb.batches.batch_table import batch_bundle
 from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.core.data_frames import data_frame
 from toolcall_nb.errors import UsageError
+from toolcall_nb.runs.collection import Runs
+from toolcall_nb.runs.difference import Difference, diff
 from toolcall_nb.tools.ipython_shell import ipython_shell
-from toolcall_nb.traces.collection import Runs
-from toolcall_nb.traces.difference import Difference, diff
-
-__all__ = ["BatchRuns"]
-
 
 _COLUMNS = {
     **{"prompt": "prompt", "label": "model", "repetition": "number", "state": "outcome"},

@@ -11,21 +11,19 @@ from html import escape as escape_attribute
 from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.batches.row_words import describe_rows, row_line
 from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.escaping import element, escape, visible
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
-from toolcall_nb.redaction.saved_output import picture_hosts
-from toolcall_nb.render.escaping import element, escape, visible
 from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.record_tables import make_bundle
+from toolcall_nb.render.saved_output import picture_hosts
 from toolcall_nb.render.value_lines import format_hidden
 from toolcall_nb.render.wording import format_seconds
-from toolcall_nb.traces.formats.base import RecordedRun
-
-__all__ = ["SHOWN_ROWS", "batch_bundle", "batch_nodes", "transcript_html"]
+from toolcall_nb.runs.formats.base import RecordedRun
 
 SHOWN_ROWS = 200
 """The most rows of a table."""

@@ -21,10 +21,8 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
+from toolcall_nb.runs.reading import read
 from toolcall_nb.tools import Tool, ToolSource
-from toolcall_nb.traces.reading import read
-
-__all__ = ["plan_jobs"]
 
 _SAME_ANSWER = {"ask_approval", "clock", "pause", "remembered_approvals", "retries", "speed", "thread"}
 """Settings of a chat that do not belong to what is asked."""

@@ -13,9 +13,7 @@ from msgspec import Struct
 from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.traces.run_index import RunEntry
-
-__all__ = ["BatchProgress", "RowState", "RunRow"]
+from toolcall_nb.runs.run_index import RunEntry
 
 
 class RowState(StrEnum):

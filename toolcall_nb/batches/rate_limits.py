@@ -6,8 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 
-__all__ = ["LONGEST_PAUSE", "RateLimits"]
-
 LONGEST_PAUSE = 3600.0
 """The most seconds that a model is waited for. If the provider asks for more, its runs fail and say so."""
 

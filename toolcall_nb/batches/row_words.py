@@ -9,8 +9,6 @@ from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.render.wording import format_seconds
 
-__all__ = ["describe_rows", "row_line"]
-
 _NOTE = 200
 
 

@@ -18,10 +18,8 @@ from toolcall_nb.core.run_outcome import RunState, run_outcome
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import fresh_model
-from toolcall_nb.models.errors.translation import as_model_error
+from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.tools import Tool
-
-__all__ = ["RunJob", "RunResult", "failed_result", "job_result", "make_chat", "run_job", "stream_job"]
 
 
 class RunJob(Struct, frozen=True, kw_only=True, eq=False):

@@ -17,18 +17,16 @@ from msgspec.structs import replace
 
 from toolcall_nb.batches.run_jobs import RunJob
 from toolcall_nb.core.events import Object
-from toolcall_nb.core.file_lock import FileLock
 from toolcall_nb.core.files import check_regular, open_regular, replaced_file
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import Recording, is_recording_header
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_recording import masked_recording
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.traces.places import describe_error
-from toolcall_nb.traces.recorded_file import RecordedFile
-from toolcall_nb.traces.run_index import RunEntry, entry_of
-
-__all__ = ["FileStore", "FolderStore", "RunStore"]
+from toolcall_nb.runs.places import describe_error
+from toolcall_nb.runs.recorded_file import RecordedFile
+from toolcall_nb.runs.run_index import RunEntry, entry_of
+from toolcall_nb.threads.file_lock import FileLock
 
 _SUFFIX = ".jsonl"
 _DONE = "done"
@@ -262,7 +260,7 @@ def _run_lines(job: RunJob, recording: Recording, error: str) -> bytes:
 
 
 def _read_run(content: bytes) -> Any:
-    from toolcall_nb.traces.formats.recordings import RECORDINGS
+    from toolcall_nb.runs.formats.recordings import RECORDINGS
 
     return next(RECORDINGS.read(map(_read_line, content.splitlines())))
 

@@ -20,17 +20,15 @@ from toolcall_nb.batches.rate_limits import RateLimits
 from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result, job_result, make_chat, run_job, stream_job
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.errors.retry_after import in_words
-from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.runs.run import Run
+from toolcall_nb.live_runs.run import Run
+from toolcall_nb.sources.provider_errors.retry_after import in_words
+from toolcall_nb.sources.provider_errors.translation import as_model_error
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver, Decision
     from toolcall_nb.batches.progress import BatchProgress
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
-
-__all__ = ["LocalWorkers", "RemoteWorkers", "Workers", "make_workers", "run_pickled_job"]
 
 
 class Workers(Protocol):

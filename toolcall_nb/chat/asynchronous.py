@@ -16,9 +16,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from toolcall_nb.core.events import Event
-from toolcall_nb.tools.execution.interrupts import STOP, OwnThread
-
-__all__ = ["EventSource", "stream_async"]
+from toolcall_nb.threads.interrupts import STOP, OwnThread
 
 EventSource: TypeAlias = Callable[[Callable[[Event], None]], Generator[Event, None, None]]
 """Returns the events of a turn. It passes what happens between two of them, in any thread, to its argument."""

@@ -23,8 +23,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.output.figures import draw_figure, figure_of
 from toolcall_nb.tools.results.result import output_and_display
 
-__all__ = ["MAX_FILE_BYTES", "Attachment", "attached_files"]
-
 Attachment: TypeAlias = Any
 """A path, bytes, a URL, a picture of PIL, a figure of matplotlib, a data frame or series of pandas or polars, an object
 that shows itself as PNG or JPEG, a `toolcall_nb.events.File`, or a list of these."""

@@ -19,16 +19,6 @@ from toolcall_nb.core.transcript import Message, Part, State, ToolCall, Transcri
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.sources import unknown_name
 
-__all__ = [
-    "RepeatedCall",
-    "Rerun",
-    "find_call",
-    "last_prompt",
-    "repeated_call",
-    "transcript_before",
-    "with_ended_calls",
-]
-
 
 class Rerun(NamedTuple):
     """A call and its repetition, which has an id of its own. In a cell it shows both."""
@@ -37,7 +27,7 @@ class Rerun(NamedTuple):
     after: ToolCall
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from toolcall_nb.redaction.saved_output import saved_bundle
+        from toolcall_nb.render.saved_output import saved_bundle
 
         whole = Transcript((Message("assistant", (self.before, self.after)),))
         opened = {self.before.id: True, self.after.id: True}

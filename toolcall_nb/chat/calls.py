@@ -22,8 +22,6 @@ from toolcall_nb.models.base import model_member
 from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
 from toolcall_nb.tools.execution.parallel import JobUpdate
 
-__all__ = ["CallRunner"]
-
 
 class CallRunner:
     """Runs the calls of a turn, each at most once, and notes the seconds and the outcome of each in ``chat``.

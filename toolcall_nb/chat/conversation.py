@@ -30,8 +30,6 @@ from toolcall_nb.core.usage import read_usage
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
-__all__ = ["Chat"]
-
 _T = TypeVar("_T")
 
 _SHOWN_COUNTS = {"inputTokens": "in", "outputTokens": "out"}
@@ -60,7 +58,7 @@ class Chat(ChatState):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """The transcript, with the settings below it."""
-        from toolcall_nb.redaction.saved_output import saved_bundle
+        from toolcall_nb.render.saved_output import saved_bundle
 
         usage = self.usage
         tokens = [f"{round(usage[name]):,} {word}" for name, word in _SHOWN_COUNTS.items() if usage.get(name)]

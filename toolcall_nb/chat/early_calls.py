@@ -27,14 +27,12 @@ from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.base import model_member
-from toolcall_nb.models.reply import Reply
+from toolcall_nb.sources.reply import Reply
+from toolcall_nb.threads.interrupts import check_stop, run_to_end
 from toolcall_nb.tools import Job
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
-from toolcall_nb.tools.execution.interrupts import check_stop, run_to_end
 from toolcall_nb.tools.execution.parallel import MAX_THREADS, RunningJobs
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
-
-__all__ = ["EarlyCalls", "may_start_early"]
 
 _COMPLETING = (ev.ToolInputAvailable, ev.ToolRetracted, *CALL_ENDS)
 """Events after which a call may be complete, or no longer hold up those after it."""

@@ -19,9 +19,7 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_requests
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import Model, model_name
-from toolcall_nb.models.event_loop import WHILE_WAITING
-
-__all__ = ["Account", "OutOfTime", "SpendingLimits", "Spent", "TurnLimits"]
+from toolcall_nb.sources.event_loop import WHILE_WAITING
 
 _DOLLARS = "USD"
 _TO_GO_ON = "Ask again to go on, or raise {name} ({option})."

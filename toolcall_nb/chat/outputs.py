@@ -26,12 +26,10 @@ from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.base import Model, model_member
-from toolcall_nb.models.reply import Reply
+from toolcall_nb.sources.reply import Reply
 from toolcall_nb.tools import Outcome, Registry, Tool
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL, FROM_TEXT, AnswerArguments, answer_tool, prompt_for_answer
 from toolcall_nb.tools.schemas.parameters import WrongArguments
-
-__all__ = ["OutputRequest", "TypedAnswer", "TypedTurn", "find_answer", "last_answer"]
 
 _T = TypeVar("_T")
 

@@ -14,13 +14,12 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart, Transcript
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.base import close_quietly, model_member
-from toolcall_nb.models.errors.retry_after import in_words
-from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.reply import Reply
+from toolcall_nb.models.base import model_member
+from toolcall_nb.sources.event_loop import close_quietly
+from toolcall_nb.sources.provider_errors.retry_after import in_words
+from toolcall_nb.sources.provider_errors.translation import as_model_error
+from toolcall_nb.sources.reply import Reply
 from toolcall_nb.tools import Registry
-
-__all__ = ["LONGEST_WAIT", "request_messages", "stream_reply", "turn_error"]
 
 LONGEST_WAIT = 60.0
 """The most seconds to wait for a retry. If the provider asks for more, the user is told instead."""

@@ -14,8 +14,6 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
 
-__all__ = ["recorded_messages", "recorded_value"]
-
 _MODALITIES = frozenset({"audio", "image", "text", "video"})
 
 

@@ -22,8 +22,6 @@ from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.base import changed_members, model_member, own_name
 from toolcall_nb.tools import Outcome, Registry, Tool, ToolSource, as_tools
 
-__all__ = ["ChatState"]
-
 
 class ChatState:
     """The base of `Chat`, which documents the parameters.

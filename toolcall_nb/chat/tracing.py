@@ -14,8 +14,6 @@ from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 if TYPE_CHECKING:
     from toolcall_nb.chat.state import ChatState
 
-__all__ = ["trace_turn"]
-
 
 def trace_turn(chat: ChatState) -> TurnTrace:
     """Returns the trace of a new turn; `UNTRACED` where no tracer provider is set."""

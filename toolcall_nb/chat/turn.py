@@ -35,10 +35,8 @@ from toolcall_nb.core.usage import USAGE_FIELDS, RequestUsage, estimate_result_t
 from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import model_member
-from toolcall_nb.models.reply import Reply
-from toolcall_nb.tools.execution.interrupts import interrupts_of_this_thread
-
-__all__ = ["Turn"]
+from toolcall_nb.sources.reply import Reply
+from toolcall_nb.threads.interrupts import interrupts_of_this_thread
 
 _ENDS = frozenset((ev.Finish, ev.Abort))
 

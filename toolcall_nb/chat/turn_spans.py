@@ -27,11 +27,9 @@ from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.core.usage import read_requests
-from toolcall_nb.models.reply import Reply
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.sources.reply import Reply
 from toolcall_nb.tools import Outcome, Tool
-
-__all__ = ["CONTENT_LISTENERS", "CONTENT_SETTING", "PROVIDERS", "RequestSpan", "TurnSpan"]
 
 _Value = TypeVar("_Value")
 

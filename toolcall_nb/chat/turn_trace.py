@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
-    from toolcall_nb.models.reply import Reply
+    from toolcall_nb.sources.reply import Reply
     from toolcall_nb.tools import Outcome
-
-__all__ = ["UNTRACED", "RequestTrace", "TurnTrace"]
 
 _Value = TypeVar("_Value")
 

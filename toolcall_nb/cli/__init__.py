@@ -24,8 +24,8 @@ from toolcall_nb.cli.chat_command import add_chat, named_tools
 from toolcall_nb.cli.file_commands import add_file_commands
 from toolcall_nb.cli.search_command import add_search
 from toolcall_nb.cli.terminal_streams import escaped_output
+from toolcall_nb.core.escaping import visible_line
 from toolcall_nb.errors import ToolcallError
-from toolcall_nb.render.escaping import visible_line
 from toolcall_nb.server.command import add_options, serve
 
 __all__ = ["main"]

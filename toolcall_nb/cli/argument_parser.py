@@ -8,8 +8,6 @@ from typing import Any
 
 from toolcall_nb.core.similar_names import did_you_mean
 
-__all__ = ["CommandParser"]
-
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors say which name was probably meant."""

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.tools import Tool
 
-__all__ = ["add_chat", "named_tools"]
-
 
 def add_chat(commands: Any) -> None:
     """Adds the command ``chat``."""

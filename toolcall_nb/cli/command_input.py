@@ -8,12 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from toolcall_nb.core.escaping import visible_line
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.core.files import open_regular
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.render.escaping import visible_line
-
-__all__ = ["at_least", "format_diagnostic", "is_markdown", "read_input", "warn"]
 
 
 def at_least(least: int) -> Callable[[str], int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolcall_nb.cli.command_input import at_least, format_diagnostic, is_markdown, read_input, warn
 from toolcall_nb.cli.terminal_streams import unescaped_output
+from toolcall_nb.core.escaping import visible_line
 from toolcall_nb.core.events import Diagnostic, Event, to_dict
 from toolcall_nb.core.invisible_characters import escape_invisible_json
 from toolcall_nb.core.json_text import json_text
@@ -18,8 +19,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction import Tally
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.render.escaping import visible_line
-from toolcall_nb.traces.transcript_files import (
+from toolcall_nb.runs.transcript_files import (
     READABLE,
     WRITABLE,
     check_writable,
@@ -27,8 +27,6 @@ from toolcall_nb.traces.transcript_files import (
     read_transcript_file,
     write_file,
 )
-
-__all__ = ["add_file_commands"]
 
 _FILE_HELP = f"the transcript ({', '.join(READABLE)}); - is standard input, as Markdown"
 
@@ -178,7 +176,7 @@ def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
 
 
 def _diff(options: argparse.Namespace) -> int:
-    from toolcall_nb.traces.difference import diff
+    from toolcall_nb.runs.difference import diff
 
     if options.a == options.b == "-":
         raise UsageError("Standard input is one run: name a file for the other.")

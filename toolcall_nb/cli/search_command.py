@@ -8,14 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.cli.command_input import at_least
+from toolcall_nb.core.escaping import visible_line
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.render.escaping import visible_line
 
 if TYPE_CHECKING:
-    from toolcall_nb.traces.search import Match
-
-__all__ = ["add_search"]
+    from toolcall_nb.runs.search import Match
 
 
 def add_search(commands: Any) -> None:
@@ -32,8 +30,8 @@ def add_search(commands: Any) -> None:
 
 
 def _search(options: argparse.Namespace) -> int:
-    from toolcall_nb.traces.collection import read_many  # not needed for other commands, and not quick to import
-    from toolcall_nb.traces.search import iterate_matches
+    from toolcall_nb.runs.collection import read_many  # not needed for other commands, and not quick to import
+    from toolcall_nb.runs.search import iterate_matches
 
     runs = read_many(options.paths)
     count, printed = 0, ""

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from toolcall_nb.render.escaping import visible
-
-__all__ = ["escaped_output", "unescaped_output"]
+from toolcall_nb.core.escaping import visible
 
 
 class _EscapedStream:

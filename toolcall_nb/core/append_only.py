@@ -12,8 +12,6 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 
-__all__ = ["AppendOnlyList", "AppendOnlyText", "ConsoleText"]
-
 _T = TypeVar("_T")
 
 _MAX_PIECES = 64

@@ -7,8 +7,6 @@ import pprint
 
 from toolcall_nb.core.events import Json
 
-__all__ = ["call_code"]
-
 _WIDTH = 88
 
 

@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from toolcall_nb.core.events import Json, Object
 
-__all__ = ["DISPLAYED", "MAX_DISPLAY", "MAX_DISPLAYS", "displayed_bundles", "with_displayed_bundles"]
-
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
 MAX_DISPLAYS = 20

@@ -11,8 +11,6 @@ from toolcall_nb.core.text_search import TextPattern, call_texts
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
 
-__all__ = ["CallFilter", "call_filter"]
-
 _CALLED = frozenset({State.INPUT_STREAMING, State.INPUT_AVAILABLE})
 _STATES: dict[str, frozenset[State]] = {
     **{state.value: frozenset({state}) for state in State},

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 
 from toolcall_nb.core.transcript import ToolCall
 
-__all__ = ["CallNesting"]
-
 
 class CallNesting:
     """The depth of each call, and the name of the call around it, by call id.

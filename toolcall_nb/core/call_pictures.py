@@ -13,8 +13,6 @@ from toolcall_nb.core.call_display import displayed_bundles
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = ["SENT_AS", "result_pictures", "sent_note", "sent_pictures", "with_sent_as"]
-
 SENT_AS = "sentAs"
 _PICTURE, _TEXT = "picture", "text"
 

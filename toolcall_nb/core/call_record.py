@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["NO_RECORD", "CallRecord"]
-
 
 class CallRecord:
     """The times of a tool call, its tokens, and its Python value. Unknown values are None.

@@ -22,8 +22,6 @@ from typing import Any, TypeAlias
 
 from toolcall_nb.core import events as ev
 
-__all__ = ["CALL_ENDS", "END_STATES", "FINAL_STATES", "STATE_WORDS", "TRANSITIONS", "CallEnd", "State"]
-
 
 class State(StrEnum):
     """A tool call's state. The names are the AI SDK's, except `INTERRUPTED`: the run was stopped."""

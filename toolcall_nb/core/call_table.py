@@ -43,8 +43,6 @@ from toolcall_nb.core.result_text import format_output
 from toolcall_nb.core.transcript import Approval, Message, ToolCall
 from toolcall_nb.core.usage import read_usage
 
-__all__ = ["CALL_COLUMNS", "call_rows", "calls_frame", "message_calls"]
-
 CALL_COLUMNS = (
     *("i", "id", "parent", "depth", "turn", "name", "state", "error_type", "error", "started", "seconds", "approval"),
     *("arguments", "result", "result_text", "result_bytes", "truncated", "tokens", "attempt", "fingerprint"),

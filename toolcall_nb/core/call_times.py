@@ -13,8 +13,6 @@ from toolcall_nb.core.reducer import TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import read_requests
 
-__all__ = ["CallTimes", "TimedEvent", "timed_transcript"]
-
 _NOT_OF_CALLS = frozenset((ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data))
 
 

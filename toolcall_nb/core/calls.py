@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
+from toolcall_nb.core.ports import port
+
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Message, ToolCall
-
-__all__ = ["ToolCalls"]
 
 
 class ToolCalls(Mapping[str, "ToolCall"]):
@@ -93,6 +93,6 @@ class ToolCalls(Mapping[str, "ToolCall"]):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the calls in a cell as a table."""
-        from toolcall_nb.redaction.saved_output import saved_calls_bundle
-
-        return saved_calls_bundle(self.values(), self._messages, include=include, exclude=exclude)
+        calls = self.values()
+        bundle: dict[str, str] = port("saved_calls_bundle")(calls, self._messages, include=include, exclude=exclude)
+        return bundle

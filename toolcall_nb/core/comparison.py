@@ -1,6 +1,6 @@
 """The difference between two runs as values: `Comparison`, with its rows, changes and totals.
 
-`toolcall_nb.traces.difference` makes them, and `toolcall_nb.render` draws them.
+`toolcall_nb.runs.difference` makes them, and `toolcall_nb.render` draws them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,6 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.transcript import Part, Role, ToolCall
-
-__all__ = [
-    "ASPECTS",
-    "Aspect",
-    "ComparedRow",
-    "Comparison",
-    "DiffLine",
-    "FieldChange",
-    "ItemKind",
-    "RowKind",
-    "RowSide",
-    "Total",
-    "is_other_time",
-]
 
 RowKind: TypeAlias = Literal["=", "~", "+", "-", "moved"]
 """Equal, changed, only in the second run, only in the first run, or in another place."""

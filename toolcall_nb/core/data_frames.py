@@ -7,8 +7,6 @@ from typing import Any
 
 from toolcall_nb.errors import MissingPackageError
 
-__all__ = ["data_frame", "import_pandas"]
-
 _LARGEST = 2**63
 
 

@@ -2,7 +2,5 @@
 
 from __future__ import annotations
 
-__all__ = ["DIALECTS"]
-
 DIALECTS = ("callout", "signature", "json")
 """The names of the dialects. Beside them ``native`` stands for a provider's own tool calling, without any text."""

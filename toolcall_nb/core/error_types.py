@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["UNNAMED_ERROR", "error_type"]
-
 UNNAMED_ERROR = "Error"
 """The type of an error whose text names none."""
 

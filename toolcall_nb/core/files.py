@@ -10,8 +10,6 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import BinaryIO
 
-__all__ = ["check_regular", "open_regular", "replaced_file"]
-
 _DESCRIPTORS = ("/proc/", "/dev/fd")
 """The folders whose names are open files of a process. Such a file cannot be replaced."""
 

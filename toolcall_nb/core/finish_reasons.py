@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["COMPLETE_REASONS", "cut_off_error"]
-
 COMPLETE_REASONS = frozenset({"stop", "tool-calls"})
 """The finish reasons that say that the model wrote its reply to the end."""
 

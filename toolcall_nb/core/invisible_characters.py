@@ -26,8 +26,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 
-__all__ = ["escape_invisible", "escape_invisible_json", "escape_invisible_markup", "has_invisible"]
-
 _IGNORABLE = (
     "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"

@@ -18,8 +18,6 @@ import msgspec
 
 from toolcall_nb.core.text import well_formed_json
 
-__all__ = ["escape_line_ends", "from_extended_json", "json_text", "read_json", "to_extended_json", "to_strict_json"]
-
 _NUMBER = "$numberDouble"
 _LINE_END = re.compile("[\x85\u2028\u2029]")  # JSON itself escapes the others
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_members"]
-
 
 def lazy_members(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """Returns a ``__getattr__`` for ``package`` (PEP 562); ``homes`` has the module of each member.

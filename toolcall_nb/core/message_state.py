@@ -17,8 +17,6 @@ from toolcall_nb.core.append_only import AppendOnlyText, ConsoleText
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, changed_call
 
-__all__ = ["NO_TEXT", "MessageState", "Slot", "Slots"]
-
 NO_TEXT = AppendOnlyText()
 
 _ROW = 64

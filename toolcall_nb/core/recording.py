@@ -22,6 +22,7 @@ from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.ports import port
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError, WireError
 
@@ -159,9 +160,7 @@ class Recording:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the recording as JSON lines, without secrets. Raises `UsageError` if the file cannot be written."""
-        from toolcall_nb.redaction.masked_recording import masked_recording
-
-        kept, _ = masked_recording(self)
+        kept, _ = port("masked_recording")(self)
         try:
             with replaced_file(path) as file:
                 file.writelines(line.encode("utf-8", "replace") for line in kept.lines())

@@ -45,8 +45,6 @@ from toolcall_nb.core.transcript import (
     changed_call,
 )
 
-__all__ = ["Touched", "TranscriptBuilder", "normalize_call_id"]
-
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 _INPUT_FIELDS = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_metadata")

@@ -26,8 +26,6 @@ from toolcall_nb.core.transcript import (
     ToolCall,
 )
 
-__all__ = ["call_events", "message_events", "part_events"]
-
 
 def message_events(message: Message, *, timings: bool = False) -> Iterator[Event]:
     """Yields the events of a message, from ``start`` to ``finish`` or ``abort``; on request with the calls' times."""

@@ -13,18 +13,6 @@ from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = [
-    "RESULT_LIMIT",
-    "Truncation",
-    "count_characters",
-    "count_items",
-    "format_output",
-    "format_result",
-    "read_truncation",
-    "truncate_output",
-    "truncate_text",
-]
-
 RESULT_LIMIT = 20_000
 """The number of characters of a result that a model is sent, unless its tool sets another limit."""
 

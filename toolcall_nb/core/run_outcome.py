@@ -22,8 +22,6 @@ from typing import NamedTuple
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.transcript import ErrorPart, Message, Part, ReasoningPart, TextPart, ToolCall
 
-__all__ = ["RunOutcome", "RunState", "run_outcome"]
-
 
 class RunState(StrEnum):
     """The end of a run."""

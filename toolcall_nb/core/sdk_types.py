@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["SDK_REPLY_TYPES", "SDK_STREAM_TYPES", "SourceKind"]
-
 
 class SourceKind(StrEnum):
     """The way in which an object's events are read."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean"]
-
 _LONGEST = 100
 """A longer name is no misspelled one, and comparing takes time."""
 

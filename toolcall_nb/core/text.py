@@ -12,8 +12,6 @@ import math
 import re
 from typing import Any
 
-__all__ = ["MAX_LEVELS", "SURROGATE", "join_surrogates", "well_formed", "well_formed_json"]
-
 SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
 

@@ -29,8 +29,6 @@ from toolcall_nb.core.transcript import (
 )
 from toolcall_nb.errors import UsageError
 
-__all__ = ["FieldText", "TextPattern", "call_texts", "message_texts", "part_texts"]
-
 _LONGEST_ADDRESS = 2_000
 
 

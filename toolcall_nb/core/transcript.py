@@ -21,6 +21,7 @@ from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, State
 from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
+from toolcall_nb.core.ports import port
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
 
@@ -173,10 +174,13 @@ class ToolCall(_Value, frozen=True, kw_only=True):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the call in a cell as an open card."""
-        from toolcall_nb.redaction.saved_output import saved_bundle
-
         whole = Transcript((Message("assistant", (self,)),))
-        return saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
+        return _saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
+
+
+def _saved_bundle(transcript: Transcript, **options: Any) -> dict[str, str]:
+    bundle: dict[str, str] = port("saved_bundle")(transcript, **options)
+    return bundle
 
 
 def changed_call(call: ToolCall, **changes: Any) -> ToolCall:
@@ -308,9 +312,7 @@ class Message(_Value, frozen=True):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message in a cell as in a transcript."""
-        from toolcall_nb.redaction.saved_output import saved_bundle
-
-        return saved_bundle(Transcript((self,)), include=include, exclude=exclude)
+        return _saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
 def _corrected(cls: type[_Value]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[str, ...]]:
@@ -411,48 +413,34 @@ class Transcript(Struct, frozen=True, eq=False):
         for message in self.messages:
             yield from message_events(message, timings=timings)
 
-    @classmethod
-    def read(cls, thing: Any) -> Transcript:
-        """Reads a transcript from whatever `toolcall_nb.read` takes: a file of any known format, a reply, a stream."""
-        from toolcall_nb.traces.reading import read
-
-        return read(thing)
-
     def write(self, path: str | os.PathLike[str], *, timings: bool = False) -> None:
         """Writes the transcript without secrets, as the suffix says: ``.md``, ``.json``, ``.jsonl`` or ``.html``.
 
         With ``timings``, the file holds the times of the calls as far as they are known. Raises `UsageError` for
         another suffix, and for a path that cannot be written.
         """
-        from toolcall_nb.redaction.registered_secrets import saved_value
-        from toolcall_nb.traces.transcript_files import write_file
-
-        write_file(saved_value(self)[0], Path(path), timings=timings)
+        port("write_file")(port("saved_value")(self)[0], Path(path), timings=timings)
 
     def to_openai(self) -> list[Object]:
         """Returns the messages as OpenAI's chat API takes them; see `toolcall_nb.adapters.openai.messages`."""
-        from toolcall_nb.adapters.openai.messages import to_openai
-
-        return to_openai(self.messages)
+        messages: list[Object] = port("to_openai")(self.messages)
+        return messages
 
     def to_anthropic(self) -> Object:
         """Returns arguments of Anthropic's API; see `toolcall_nb.adapters.anthropic.request_messages`."""
-        from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
-
-        return to_anthropic(self.messages)
+        arguments: Object = port("to_anthropic")(self.messages)
+        return arguments
 
     def to_ui_messages(self) -> list[Object]:
         """Returns the messages as the AI SDK's front ends keep them; see `toolcall_nb.adapters.ai_sdk.messages`."""
-        from toolcall_nb.adapters.ai_sdk.messages import to_ui
-
-        return to_ui(self.messages)
+        messages: list[Object] = port("to_ui")(self.messages)
+        return messages
 
     @classmethod
     def from_markdown(cls, text: str) -> Transcript:
         """Reads portable Markdown. Any text is a transcript; see `toolcall_nb.markdown.reading`."""
-        from toolcall_nb.markdown.reading import read_transcript
-
-        return read_transcript(text)
+        transcript: Transcript = port("read_transcript")(text)
+        return transcript
 
     def to_markdown(self, *, versioned: bool = False, timings: bool = False) -> str:
         """Returns portable Markdown, which reads back equal; see `toolcall_nb.markdown.writing`.
@@ -460,20 +448,16 @@ class Transcript(Struct, frozen=True, eq=False):
         With ``versioned``, the text begins with the version of the format, as a file does. With ``timings`` it holds
         the times of the calls, too, which differ from run to run.
         """
-        from toolcall_nb.markdown.writing import write_transcript
-
-        return write_transcript(self, versioned=versioned, timings=timings)
+        text: str = port("write_transcript")(self, versioned=versioned, timings=timings)
+        return text
 
     def to_html(self, *, page: bool = False) -> str:
         """Returns HTML that is complete without scripts: a fragment, or with ``page`` a document that loads nothing."""
-        from toolcall_nb.render.html_output.page import to_html
-
-        return to_html(self, page=page)
+        html: str = port("to_html")(self, page=page)
+        return html
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from toolcall_nb.redaction.saved_output import saved_bundle
-
-        return saved_bundle(self, include=include, exclude=exclude)
+        return _saved_bundle(self, include=include, exclude=exclude)
 
 
 def _event_of(number: int, item: Any) -> Event:

@@ -22,21 +22,6 @@ from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, ToolCall
 
-__all__ = [
-    "TOKEN_COUNTS",
-    "USAGE_FIELDS",
-    "RequestUsage",
-    "UsageSummary",
-    "add_costs",
-    "add_token_counts",
-    "answering_model",
-    "estimate_result_tokens",
-    "read_requests",
-    "read_token_counts",
-    "read_usage",
-    "to_metadata",
-]
-
 USAGE_FIELDS = ("usage", "cost", "steps")
 """The fields that `to_metadata` writes."""
 

@@ -16,19 +16,6 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 
-__all__ = [
-    "PATH_RULE",
-    "Detector",
-    "Dialect",
-    "TextDialect",
-    "ToolDescription",
-    "describe_tools",
-    "input_of",
-    "is_unknown",
-    "path_rule",
-    "written_parts",
-]
-
 
 class Detector(Protocol):
     """Finds the tool calls in the text of one message, which comes in pieces that are cut anywhere."""

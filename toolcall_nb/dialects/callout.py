@@ -31,8 +31,6 @@ from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEven
 from toolcall_nb.markdown.writing import write_message_body
 from toolcall_nb.markdown.yaml_body import BodyError
 
-__all__ = ["CALLOUT_DIALECT", "CalloutDetector", "CalloutDialect", "create_stream_chunks"]
-
 _WORDS = re.compile(r"\s+|\S+")
 
 

@@ -11,8 +11,6 @@ from typing import NamedTuple
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import TextPosition
 
-__all__ = ["AFTER_LINE", "LINE_START", "MAX_FENCE_LINE", "Fence", "Lines"]
-
 AFTER_LINE = r"(?=[ \t]{0,99}(?:[`~#]|\Z))"
 """A pattern for the beginning of a line that matters: a possible fence, a heading's mark, or nothing yet."""
 

@@ -31,8 +31,6 @@ from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_j
 from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
 
-__all__ = ["JSON_DIALECT", "JsonDetector", "JsonDialect"]
-
 _INSTRUCTIONS = """\
 To use a tool, respond with a JSON object in the following format:
 ```json

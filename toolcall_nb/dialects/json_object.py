@@ -13,8 +13,6 @@ from typing import Any, Literal, NoReturn
 
 from toolcall_nb.core.text import well_formed
 
-__all__ = ["MAX_JSON_DEPTH", "JsonObject", "Member", "parse_lenient_json"]
-
 MAX_JSON_DEPTH = 200
 """The deepest nesting of objects and arrays: jiter's limit, and well below Python's."""
 

@@ -19,8 +19,6 @@ from toolcall_nb.markdown.block_context import SEAM
 from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.tool_events import TextBlocks
 
-__all__ = ["Attempt", "JsonCallDetector", "StreamedCall", "TextFlow", "WrittenCallIds"]
-
 _ID_KEYS = ("id", "callId")
 _AFTER = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}")
 _MORE = re.compile(r"(?:[ \t]{0,99}(?:\r\n?|\n)){0,2}[ \t]{0,99}")

@@ -41,8 +41,6 @@ from toolcall_nb.markdown.characters import TextPosition
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
 from toolcall_nb.redaction.masked_logging import logger
 
-__all__ = ["SIGNATURE_DIALECT", "SignatureDetector", "SignatureDialect"]
-
 _CALL, _RESULT = "CLIENT_TOOL_CALL", "CLIENT_TOOL_RESULT"
 _INVALID = "❌ Invalid tool call format"  # the brace never closes, or there is no tool name
 _FAILED = "❌ Error processing tool call"  # the brace closes, but the text is not JSON

@@ -20,8 +20,6 @@ from markdown_it.token import Token
 
 from toolcall_nb.markdown.callout import HeaderGrammar
 
-__all__ = ["NEWLINE", "SEAM", "BlockContext"]
-
 NEWLINE = re.compile(r"\r\n?|\n")
 """A line ending, as in CommonMark and markdown-it-py."""
 

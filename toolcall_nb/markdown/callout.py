@@ -26,8 +26,6 @@ from functools import lru_cache
 
 from msgspec import Struct, field
 
-__all__ = ["MAX_HEADER", "Header", "HeaderGrammar", "body_line", "quote_value"]
-
 MAX_HEADER = 4096
 """The longest header line, in characters. A longer line is text, so that a stream never withholds more."""
 

@@ -11,8 +11,6 @@ import re
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.core.text import join_surrogates, well_formed
 
-__all__ = ["CharacterReader", "TextPosition"]
-
 _PROBLEM = re.compile("[\0\ud800-\udfff]")
 _MAX_UNCOUNTED = 1 << 16
 _NUL = ("a NUL character", "It was kept; what is shown for it is U+FFFD.")

@@ -22,16 +22,6 @@ from toolcall_nb.core.events import Diagnostic, Object
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 from toolcall_nb.markdown.yaml_text import yaml_lines
 
-__all__ = [
-    "FORMAT_VERSION",
-    "VERSION_KEY",
-    "FrontMatter",
-    "describe_newer_version",
-    "front_matter",
-    "read_format_version",
-    "split_front_matter",
-]
-
 FORMAT_VERSION = 1
 """The version that is written, and the highest that can be read whole."""
 VERSION_KEY = "toolcall_nb"

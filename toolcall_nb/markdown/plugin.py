@@ -28,8 +28,6 @@ from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
 from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
 
-__all__ = ["callout_rule", "tool_callout_plugin"]
-
 Emit = Callable[[StateBlock, Header, str, int], None]
 
 

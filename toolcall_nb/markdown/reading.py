@@ -40,8 +40,6 @@ from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpen
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_body import BodyError, load_body
 
-__all__ = ["CALLOUT_KINDS", "CHUNK_KINDS", "MESSAGE_KINDS", "TEXT_KINDS", "read_transcript"]
-
 MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")

@@ -15,9 +15,6 @@ from msgspec import Struct
 from toolcall_nb.markdown.block_context import NEWLINE, SEAM, BlockContext
 from toolcall_nb.markdown.callout import MAX_HEADER, Header, HeaderGrammar, body_line
 
-__all__ = ["CalloutClosed", "CalloutGrew", "CalloutOpened", "Scanner", "Segment", "Text", "UnreadableHeader", "scan"]
-
-
 _MOST_BEFORE_MARK = len("   > ")
 _LINE = re.compile(r"([^\r\n]*)(\r\n?|\n)?")
 

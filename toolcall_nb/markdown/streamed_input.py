@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["StreamedInput"]
-
 _KEY = re.compile(r"""(["']?)input\1[ \t]*:(?:[ \t]+|$)""")
 _MAY_BE_KEY = re.compile(r"""["']?(?:i|in|inp|inpu|input["']?[ \t]*(?::[ \t]*)?)?""")
 _BLANKS = " \t"

@@ -24,16 +24,6 @@ from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.yaml_body import Body, BodyError, load_body
 
-__all__ = [
-    "CALLOUT_FIELDS",
-    "SEED_CALLOUT_FIELDS",
-    "CalloutIds",
-    "ToolCallout",
-    "header_id",
-    "header_name",
-    "read_tool_callout",
-]
-
 _HEADER_NAMES = ("name", "tool", "toolname")
 _HEADER_IDS = ("id", "toolcallid", "call", "callid")
 _BODY_NAMES = ("toolName", "tool_name", "name", "tool")

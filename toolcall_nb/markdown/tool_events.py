@@ -20,8 +20,6 @@ from toolcall_nb.markdown.streamed_input import StreamedInput
 from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, header_id, header_name, read_tool_callout
 from toolcall_nb.markdown.yaml_body import BodyError
 
-__all__ = ["UNKNOWN_ERROR", "TextBlocks", "ToolEvents"]
-
 UNKNOWN_ERROR = "An unknown tool error occurred."
 """The error of a failed call that gives no reason (from seed 000's implementation)."""
 

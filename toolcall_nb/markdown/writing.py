@@ -30,8 +30,6 @@ from toolcall_nb.markdown.scanner import CalloutOpened, Text, UnreadableHeader, 
 from toolcall_nb.markdown.tool_callout import CALLOUT_FIELDS
 from toolcall_nb.markdown.yaml_text import yaml_lines
 
-__all__ = ["write_message_body", "write_transcript"]
-
 _HEADERS = HeaderGrammar(CALLOUT_KINDS)
 _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", ErrorPart: "stream-error"}
 _ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")

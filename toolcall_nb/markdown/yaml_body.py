@@ -18,8 +18,6 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-__all__ = ["MAX_ALIASED", "MAX_YAML_DEPTH", "Body", "BodyError", "load_body", "resolve_plain"]
-
 MAX_YAML_DEPTH = 100
 MAX_ALIASED = 10_000
 

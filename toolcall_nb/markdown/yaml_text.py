@@ -14,8 +14,6 @@ from typing import Any
 
 from toolcall_nb.markdown.yaml_body import resolve_plain
 
-__all__ = ["yaml_lines", "yaml_scalar"]
-
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[/(_$][^\n]*")
 _BREAKS_PLAIN = re.compile(r": |:$| #|\s$")
 _YAML_1_1 = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from copy import copy
 from typing import Any, Protocol, Self, runtime_checkable
 
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.tools import Tool
-
-__all__ = [
-    "OPTIONAL_MEMBERS",
-    "Model",
-    "ModelWrapper",
-    "changed_members",
-    "close_quietly",
-    "fresh_model",
-    "model_member",
-    "model_name",
-    "own_name",
-]
 
 
 @runtime_checkable
@@ -116,9 +103,3 @@ def own_name(model: Model | Callable[..., Any]) -> str:
     """Returns the model's ``name``, or a function's name; empty for an object without either."""
     names = (getattr(model, "name", None), getattr(model, "__name__", None))
     return next((name for name in names if isinstance(name, str) and name), "")
-
-
-def close_quietly(stream: Any) -> None:
-    """Closes a stream if it can be closed. Errors are ignored, since its items have been read."""
-    with suppress(Exception):
-        getattr(stream, "close", lambda: None)()

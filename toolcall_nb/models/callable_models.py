@@ -14,13 +14,11 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError, WireError
-from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.sdk_streams import ItemReader, is_asynchronous, items, items_async
+from toolcall_nb.sources.event_loop import iterate
+from toolcall_nb.sources.sdk_streams import ItemReader, is_asynchronous, items, items_async
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.results.json_values import safe_repr
 from toolcall_nb.wire import Envelopes
-
-__all__ = ["CallableModel", "EnvelopeModel", "OneReply"]
 
 _OTHER_ROLES = ("user", "system")
 _EXPECTED = (

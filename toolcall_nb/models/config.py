@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 
-__all__ = ["Config", "Secret"]
-
 
 class Secret(HeldSecret):
     """An API key that only `reveal` returns. While the object exists, the key is masked in everything that is saved."""

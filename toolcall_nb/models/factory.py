@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.sdk_objects import class_names
+from toolcall_nb.core.sdk_objects import class_names
 from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import providers
@@ -13,8 +13,6 @@ from toolcall_nb.models.base import Model
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.mock.model import MockModel
 from toolcall_nb.models.mock.scenarios import SCENARIOS
-
-__all__ = ["model", "model_names"]
 
 _CLIENT = (
     "A client is not a model. Name one ({provider}:MODEL), or write a function of the messages that asks the client."
@@ -94,7 +92,7 @@ def model(
 
 def _named_model(name: str, dialect: str, speed: float | None, config: Config) -> Model:
     if name.startswith(("http://", "https://")):
-        from toolcall_nb.models.over_http.model import HttpModel
+        from toolcall_nb.models.http_model import HttpModel
 
         return HttpModel(name, config, dialect=dialect)
     prefix, _, variant = name.partition(":")

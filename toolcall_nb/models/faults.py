@@ -27,21 +27,6 @@ from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.base import Model, ModelWrapper
 from toolcall_nb.tools import Tool
 
-__all__ = [
-    "Fault",
-    "abort",
-    "cut",
-    "disconnect",
-    "duplicate_id",
-    "faulty",
-    "malformed_call",
-    "missing_id",
-    "random_cuts",
-    "stall",
-    "truncate",
-    "with_faults",
-]
-
 
 class Fault(Protocol):
     """One fault: events in, faulty events out."""

@@ -10,19 +10,17 @@ from typing import Any
 
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
-from toolcall_nb.adapters.sdk_objects import as_mapping, class_names
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.sdk_objects import as_mapping, class_names
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.sdk_streams import ItemReader, items
 from toolcall_nb.redaction.registered_secrets import HeldSecret
+from toolcall_nb.sources.provider_errors.translation import as_model_error
+from toolcall_nb.sources.sdk_streams import ItemReader, items
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 from toolcall_nb.tools.results.json_values import to_json_value
-
-__all__ = ["LangChainModel", "is_runnable", "json_text_events"]
 
 _RUNNABLE = ("langchain_core.runnables.base", "Runnable")
 _BINDING = ("langchain_core.runnables.base", "RunnableBinding")

@@ -20,8 +20,6 @@ from toolcall_nb.core.events import Event, Json
 from toolcall_nb.core.json_text import to_extended_json
 from toolcall_nb.errors import UsageError
 
-__all__ = ["Pace", "as_live", "pieces", "play_reply"]
-
 _PIECE = re.compile(r" ?[^\W_]{1,7}| ?[^\w\s]{1,2}|_{1,3}|\s{1,4}")
 _KEPT_FIELDS = ("provider_executed", "provider_metadata", "tool_metadata", "dynamic", "title", "open", "extra")
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["cost_of"]
-
 _COUNTS = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",

@@ -13,8 +13,6 @@ from toolcall_nb.errors import ModelError
 from toolcall_nb.models.pace import Pace, as_live, play_reply
 from toolcall_nb.tools import Tool
 
-__all__ = ["ReplayModel", "replay"]
-
 
 def replay(
     transcript: Transcript, speed: float | None = 1.0, *, sleep: Callable[[float], None] = time.sleep

@@ -6,16 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING
+from toolcall_nb.live_runs.run import PLAYING, Run
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import approver_for, make_display
-from toolcall_nb.runs.run import PLAYING, Run
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.chat import Chat
     from toolcall_nb.core.transcript import ToolCall
-
-__all__ = ["ask_in_notebook"]
 
 
 def ask_in_notebook(call: ToolCall, chat: Chat, run: Run | None, shell: Any) -> Decision:

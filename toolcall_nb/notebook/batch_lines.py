@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 
 from toolcall_nb.batches import BatchProgress, BatchRuns, RowState, describe_rows, row_line
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.render.escaping import visible
-
-__all__ = ["BatchLines"]
 
 
 class BatchLines:

@@ -21,9 +21,7 @@ from toolcall_nb.notebook.widget import Inbox
 from toolcall_nb.render.html_output.nodes import serialise
 from toolcall_nb.render.html_output.page import ROOT_CLASS
 from toolcall_nb.render.output_summary import summary_line
-from toolcall_nb.traces.recorded_file import RecordedFile
-
-__all__ = ["BatchWidget", "LiveBatch"]
+from toolcall_nb.runs.recorded_file import RecordedFile
 
 _PACE = 0.4
 """The least seconds between two tables that a page is sent."""

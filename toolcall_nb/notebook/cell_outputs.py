@@ -12,8 +12,6 @@ from toolcall_nb.notebook.early_messages import HOW_TO_STOP
 if TYPE_CHECKING:
     from toolcall_nb.notebook.widget import TranscriptWidget
 
-__all__ = ["MEANWHILE", "CellOutput", "JupyterOutput", "MarimoOutput", "marimo_cell", "shown_in_marimo"]
-
 _MEANWHILE = (
     "A run of toolcall_nb that is not finished, or was cut off before its end.",
     "To watch a run, the front end must show widgets. JupyterLab needs the packages jupyterlab_widgets and anywidget "

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from toolcall_nb.approvals import ApprovalMode
     from toolcall_nb.notebook.notebook_state import NotebookState
 
-__all__ = ["COMMANDS", "ON_OFF", "Command", "approval_modes", "check_choice", "command_help", "model_choices"]
-
 ON_OFF = ("on", "off")
 
 
@@ -189,7 +187,7 @@ def _call_ids(notebook: NotebookState, _: str) -> list[str]:
 
 def _save(notebook: NotebookState, file: str, options: Namespace) -> None:
     from toolcall_nb.redaction.registered_secrets import saved_value
-    from toolcall_nb.traces.transcript_files import check_writable, write_file
+    from toolcall_nb.runs.transcript_files import check_writable, write_file
 
     path, name = _path(file, "save"), notebook.threads.current
     check_writable(path)
@@ -201,14 +199,14 @@ def _save(notebook: NotebookState, file: str, options: Namespace) -> None:
 
 
 def _load(notebook: NotebookState, file: str, _: Namespace) -> None:
-    from toolcall_nb.traces.transcript_files import read_transcript_file
+    from toolcall_nb.runs.transcript_files import read_transcript_file
 
     path = _path(file, "load")
     print(notebook.threads.load(read_transcript_file(path), f"{path}"))
 
 
 def _replay(notebook: NotebookState, file: str, options: Namespace) -> None:
-    from toolcall_nb.traces.transcript_files import read_transcript_file
+    from toolcall_nb.runs.transcript_files import read_transcript_file
 
     notebook.threads.replay(read_transcript_file(_path(file, "replay")), options)
 
@@ -223,13 +221,13 @@ def _path(file: str, command: str) -> Path:
 
 
 def _readable(*_: object) -> tuple[str, ...]:
-    from toolcall_nb.traces.transcript_files import READABLE
+    from toolcall_nb.runs.transcript_files import READABLE
 
     return READABLE
 
 
 def _writable(*_: object) -> tuple[str, ...]:
-    from toolcall_nb.traces.transcript_files import WRITABLE
+    from toolcall_nb.runs.transcript_files import WRITABLE
 
     return WRITABLE
 
@@ -238,7 +236,7 @@ def _writable(*_: object) -> tuple[str, ...]:
 
 
 def _images(_: NotebookState, hosts: str, __: Namespace) -> None:
-    from toolcall_nb.redaction.saved_output import allow_pictures, picture_hosts
+    from toolcall_nb.render.saved_output import allow_pictures, picture_hosts
 
     if hosts:
         allow_pictures([] if hosts == "off" else hosts.split())

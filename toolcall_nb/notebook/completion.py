@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from toolcall_nb.notebook.notebook_state import NotebookState
 
-__all__ = ["Completions", "complete", "install_completion", "remove_completion"]
-
 _LINE = re.compile(r"\s*(%%?)toolchat\s+(.*)", re.DOTALL)
 _PRIORITY = 1000.0
 _IDENTIFIER = "toolcall_nb.toolchat"

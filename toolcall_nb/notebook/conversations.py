@@ -18,6 +18,7 @@ from toolcall_nb.chat.attachments import Attachment, attached_files
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
+from toolcall_nb.live_runs.run import Run, Source, Stoppable
 from toolcall_nb.notebook.asking import ask_in_notebook
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
@@ -26,12 +27,9 @@ from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
-from toolcall_nb.runs.run import Run, Source, Stoppable
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
-
-__all__ = ["NotebookThreads", "TurnSettings"]
 
 _ALL = "all"
 _REPLAY = "replay"

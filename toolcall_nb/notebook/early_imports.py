@@ -10,8 +10,6 @@ import threading
 from importlib import import_module
 from typing import Any
 
-__all__ = ["EarlyImports"]
-
 _MODULES = (
     "ipywidgets",
     "anywidget",
@@ -22,7 +20,7 @@ _MODULES = (
     "toolcall_nb.models",
     "toolcall_nb.chat",
     "toolcall_nb.dialects.callout",
-    "toolcall_nb.render.markdown.incremental",
+    "toolcall_nb.incremental_markdown.incremental",
     "toolcall_nb.notebook.conversations",
     "toolcall_nb.notebook.live_display",
 )

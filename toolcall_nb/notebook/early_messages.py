@@ -26,9 +26,7 @@ from types import FrameType
 from typing import Any
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.tools.execution.interrupts import IN_BROWSER
-
-__all__ = ["HOW_TO_STOP", "EarlyMessages"]
+from toolcall_nb.threads.interrupts import IN_BROWSER
 
 HOW_TO_STOP = (
     "Here, a run cannot be stopped"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.cell_outputs import JupyterOutput
     from toolcall_nb.notebook.widget import TranscriptWidget
 
-__all__ = ["EarlyView", "early_view", "take_early_view"]
-
 _MAGIC = "%%toolchat"
 _REST = "toolcall_nb.notebook.live_display"
 

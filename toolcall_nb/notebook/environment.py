@@ -9,8 +9,6 @@ import sys
 from enum import Enum
 from typing import Any
 
-__all__ = ["Place", "place_of", "present_request"]
-
 
 class Place(Enum):
     """The place decides how a run is shown."""

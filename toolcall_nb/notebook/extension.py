@@ -13,8 +13,6 @@ from toolcall_nb.notebook.completion import install_completion, remove_completio
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.magic import ToolchatMagics
 
-__all__ = ["load", "unload"]
-
 _ASKS_FOR_HELP = re.compile(r"%(%toolchat\s+(?:help|--help|-h)\s*)")
 
 

@@ -12,8 +12,6 @@ from typing import Any
 from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES
 from toolcall_nb.notebook.environment import Place, place_of
 
-__all__ = ["Hooks"]
-
 _PLAYED = ("stream", "async stream")
 """The kinds of streams that are played. Those that must be entered first are not: that would send a request."""
 
@@ -154,7 +152,7 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
     try:
         from toolcall_nb.adapters import SourceKind, events_of, recognise_source
         from toolcall_nb.core.transcript import Transcript
-        from toolcall_nb.redaction.saved_output import saved_bundle
+        from toolcall_nb.render.saved_output import saved_bundle
 
         found = recognise_source(thing)
         is_whole = found.kind is SourceKind.WHOLE

@@ -13,8 +13,6 @@ from typing import Any
 
 from toolcall_nb.errors import UsageError
 
-__all__ = ["fill", "fill_values"]
-
 _NAME = r"[^\W\d]\w*"
 _FIELD = re.compile(rf"(?P<escape>\{{\{{|\}}\}})|\{{(?P<name>{_NAME})(?P<path>(?:\.{_NAME}|\[[^\[\]{{}}\n]+\])*)\}}")
 _STEP = re.compile(rf"\.(?P<attribute>{_NAME})|\[(?P<key>[^\]]+)\]")

@@ -10,14 +10,14 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.page import PendingApprovals
+from toolcall_nb.core.escaping import visible
+from toolcall_nb.live_runs.document import LiveDocument
+from toolcall_nb.live_runs.pacer import Pacer
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.redaction.saved_output import picture_hosts, saved_bundle, saved_line
 from toolcall_nb.render import LiveHtml
-from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.run_footer import footer_html
-from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.pacer import Pacer
-from toolcall_nb.tools.execution.interrupts import start_if_possible
+from toolcall_nb.render.saved_output import picture_hosts, saved_bundle, saved_line
+from toolcall_nb.threads.interrupts import start_if_possible
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver, Decision
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
     from toolcall_nb.notebook.cell_outputs import CellOutput
     from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
-
-__all__ = ["LiveDisplay"]
 
 NO_PAGE_AFTER = 15.0
 """Seconds until a question is asked elsewhere, if no page shows the run: a page may be unable to show widgets."""

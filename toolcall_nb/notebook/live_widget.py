@@ -11,23 +11,21 @@ from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.base import close_quietly
+from toolcall_nb.live_runs.document import LiveDocument
+from toolcall_nb.live_runs.pacer import Pacer
+from toolcall_nb.live_runs.run import Run, Stoppable
 from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.redaction.saved_output import picture_hosts, saved_line
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.run_footer import footer_html, info_line
-from toolcall_nb.runs.document import LiveDocument
-from toolcall_nb.runs.pacer import Pacer
-from toolcall_nb.runs.run import Run, Stoppable
-from toolcall_nb.traces.reading import recognise_run
+from toolcall_nb.render.saved_output import picture_hosts, saved_line
+from toolcall_nb.runs.reading import recognise_run
+from toolcall_nb.sources.event_loop import close_quietly
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall
-
-__all__ = ["live"]
 
 
 def live(thing: Any, prompt: str | None = None, *, approval_mode: ApprovalMode | None = None) -> TranscriptWidget:

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
     from toolcall_nb.notebook.early_imports import EarlyImports
 
-__all__ = ["CHAT_DIALECTS", "OPTIONS", "InterruptedMagic", "ToolchatMagics"]
-
 CHAT_DIALECTS = ("native", *TEXT_DIALECTS)
 """The values of ``--dialect``."""
 
@@ -200,7 +198,7 @@ class ToolchatMagics(Magics):
         return [] if given is None else fill_values(given, self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
-        from toolcall_nb.traces.recorded_file import read_markdown
+        from toolcall_nb.runs.recorded_file import read_markdown
 
         return read_markdown(text, "the cell's text")
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-__all__ = ["help_text"]
-
 
 def help_text(docstring: str) -> str:
     """Returns the help without its usage line and its marks for documentation, given the docstring of the magic."""

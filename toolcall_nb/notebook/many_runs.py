@@ -14,8 +14,6 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.tools import ToolSource
 from toolcall_nb.tools.ipython_shell import ipython_shell
 
-__all__ = ["StaticBatch", "run_many"]
-
 _log = logger("toolcall_nb.notebook")
 
 

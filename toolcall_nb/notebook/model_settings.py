@@ -23,8 +23,6 @@ from toolcall_nb.redaction import masked
 if TYPE_CHECKING:
     from toolcall_nb.models.config import Config
 
-__all__ = ["KEYS", "RESET", "ModelSettings", "find_model", "model_variables"]
-
 RESET = "reset"
 
 _COMMON_SETTINGS = (

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.conversations import NotebookThreads
     from toolcall_nb.notebook.serve_command import NotebookServer
 
-__all__ = ["NotebookState"]
-
 
 class NotebookState:
     """The conversations, the display hooks and the server that belong to a notebook."""
@@ -39,7 +37,7 @@ class NotebookState:
 
     def close(self) -> None:
         """Stops what runs, removes the hooks and allows no pictures any more, when the extension is unloaded."""
-        from toolcall_nb.redaction.saved_output import allow_pictures
+        from toolcall_nb.render.saved_output import allow_pictures
 
         self.hooks.remove()
         allow_pictures([])

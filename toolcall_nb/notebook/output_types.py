@@ -10,8 +10,6 @@ from typing import Any
 from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
 
-__all__ = ["find_output_type", "output_type_names"]
-
 _PLAIN = ("bool", "dict", "float", "int", "list", "str")
 
 

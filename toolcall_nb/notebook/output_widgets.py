@@ -20,8 +20,6 @@ try:
 except ImportError:
     _instances = Widget.widgets  # ipywidgets 7, where this is public
 
-__all__ = ["VIEW", "capturing_outputs", "replace_view"]
-
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolcall_nb.tools.execution.interrupts import IN_BROWSER
-
-__all__ = ["PageChannel"]
+from toolcall_nb.threads.interrupts import IN_BROWSER
 
 
 class PageChannel:

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Protocol
 
 from toolcall_nb.approvals.decisions import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
+from toolcall_nb.live_runs.run import RunDisplay
 from toolcall_nb.notebook.early_view import take_early_view
 from toolcall_nb.notebook.environment import Place
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.redaction.saved_output import saved_bundle
-from toolcall_nb.render.escaping import visible
-from toolcall_nb.runs.run import RunDisplay
+from toolcall_nb.render.saved_output import saved_bundle
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
-
-__all__ = ["CellDisplay", "StaticDisplay", "TerminalDisplay", "approver_for", "make_display"]
 
 _log = logger("toolcall_nb.notebook")
 

@@ -13,8 +13,6 @@ from toolcall_nb.redaction.registered_secrets import is_masking, known_secrets, 
 from toolcall_nb.redaction.registration import register_secret
 from toolcall_nb.render.value_lines import format_count
 
-__all__ = ["run_secrets_command"]
-
 _USAGE = "%toolchat secrets takes on, off, or add NAME, where NAME is a variable: a value stays in the notebook."
 
 

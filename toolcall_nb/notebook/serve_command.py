@@ -17,8 +17,6 @@ from toolcall_nb.tools.built_in import built_in_tool
 if TYPE_CHECKING:
     from toolcall_nb.chat import Chat
 
-__all__ = ["NotebookServer"]
-
 _PORT = 8000
 _STOP = "stop"
 

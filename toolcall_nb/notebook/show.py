@@ -6,9 +6,7 @@ from typing import Any
 
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook.stream_display import ShowHandle, play, play_async, put
-from toolcall_nb.traces.reading import recognise_run
-
-__all__ = ["show"]
+from toolcall_nb.runs.reading import recognise_run
 
 
 def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:

@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.usage import answering_model
-from toolcall_nb.models.base import close_quietly
+from toolcall_nb.live_runs.run import Run, Stoppable
 from toolcall_nb.notebook.cell_outputs import MarimoOutput, marimo_cell, shown_in_marimo
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.run_footer import info_line
-from toolcall_nb.runs.run import Run, Stoppable
+from toolcall_nb.render.saved_output import saved_bundle
+from toolcall_nb.sources.event_loop import close_quietly
 
 if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import Transcript
-
-__all__ = ["ShowHandle", "play", "play_async", "put"]
 
 _log = logger("toolcall_nb.notebook")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.live_runs.run import Run, interrupt_thread
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
-from toolcall_nb.redaction.saved_output import saved_bundle
 from toolcall_nb.render.run_footer import info_line
-from toolcall_nb.runs.run import Run, interrupt_thread
+from toolcall_nb.render.saved_output import saved_bundle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.recording import Recording
     from toolcall_nb.core.transcript import ToolCalls, Transcript
-
-__all__ = ["WatchedRun", "watch"]
 
 _NAME = "watched"
 

@@ -9,8 +9,6 @@ from typing import Any
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.watch import watch
 
-__all__ = ["run_watched_cell"]
-
 _VARIABLE = "watched"
 _AWAITS = (
     "A cell with --watch cannot await at its top level. Write this around the code instead: "

@@ -23,12 +23,10 @@ from toolcall_nb.notebook.early_messages import EarlyMessages
 from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
 from toolcall_nb.notebook.page_channel import PageChannel
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.tools.execution.interrupts import start_if_possible
+from toolcall_nb.threads.interrupts import start_if_possible
 
 if TYPE_CHECKING:
-    from toolcall_nb.runs.document import LiveDocument
-
-__all__ = ["MAX_KEPT", "Inbox", "ShownRun", "TranscriptWidget", "close_all"]
+    from toolcall_nb.live_runs.document import LiveDocument
 
 _log = logger("toolcall_nb.notebook")
 

@@ -4,7 +4,7 @@
 `masked_transcript` are for what is saved, and leave text that is not a secret as it is. Both find known secrets, in
 any form in which they may be written, and text that looks like a secret.
 
-`toolcall_nb.redaction.registered_secrets` has the known secrets, ``saved_output`` what a notebook saves, and
+`toolcall_nb.redaction.registered_secrets` has the known secrets, and
 ``masked_logging`` the loggers. The other modules are imported when they are first used: their patterns take time.
 """
 

@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, keys_beside, naming
 from toolcall_nb.redaction.value_shapes import has_odd_words, is_chosen, is_digest, is_literal, is_mixed, is_random
 
-__all__ = ["WITH_DIGIT", "in_assignments", "in_manifests", "is_value", "value_at"]
-
 _BARE = r"[^\s\"'`<>(){}\[\],;&\\|=:]"
 _SIGN = r"[=:>|,](?:(?<=[=:>|])[=:>|]*+|(?<=[\"'`],))[\s\"'`\\*|>]*+"
 WITH_DIGIT = r"[^\s\"'`<>(){}\[\],;&\\|0-9]{0,100}+[0-9]"

@@ -9,8 +9,6 @@ from toolcall_nb.redaction.assignments import WITH_DIGIT, value_at
 from toolcall_nb.redaction.secret_names import Naming, is_key_of_provider, naming
 from toolcall_nb.redaction.value_shapes import has_odd_words, is_password
 
-__all__ = ["in_commands"]
-
 _FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={WITH_DIGIT}|[^\s\"'`\\]{{6}})(?!-)")
 _NO_PROSE = re.compile(r"[\"'`\\]|[ \t]*(?:[\n;&|]|$|-)")
 """What follows the argument of a command, and no word of a sentence or a help text."""

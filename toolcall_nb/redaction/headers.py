@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from toolcall_nb.redaction.value_shapes import is_basic, is_mixed, is_password, is_random
 
-__all__ = ["in_addresses", "in_cookies", "in_headers"]
-
 _VALUE = r"([A-Za-z0-9_\-.~+/]+=*)"
 _HEADERS = {
     "earer": re.compile(rf"earer(?<=[Bb]earer)[ \t]{{1,4}}{_VALUE}"),

@@ -23,8 +23,6 @@ from msgspec.structs import replace
 
 from toolcall_nb.redaction.value_shapes import is_mixed, is_random, shape_regex
 
-__all__ = ["BLOCKS", "INSIDE", "find_keys"]
-
 
 class _KeyFormat(Struct, frozen=True):
     """One format of keys: a literal ``prefix``, and a regular expression for the rest.

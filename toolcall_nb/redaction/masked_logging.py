@@ -9,8 +9,6 @@ import logging
 import traceback
 from collections.abc import Callable
 
-__all__ = ["logger"]
-
 
 def logger(name: str) -> logging.Logger:
     """Returns the logger of this name, which masks the message, its arguments and the traceback.

@@ -13,8 +13,6 @@ from toolcall_nb.core.recording import Recording
 from toolcall_nb.redaction.masker import Tally
 from toolcall_nb.redaction.registered_secrets import is_masking, saved_text, saved_value
 
-__all__ = ["masked_recording"]
-
 
 def masked_recording(recording: Recording) -> tuple[Recording, Tally]:
     """Returns the recording without secrets, and the tally; the same object if nothing was masked.

@@ -11,8 +11,6 @@ from msgspec.structs import replace
 
 from toolcall_nb.redaction.masker import MASK, Masker, Tally
 
-__all__ = ["masked_value"]
-
 _Value = TypeVar("_Value")
 
 _JSON = json.Encoder(enc_hook=lambda _: None)

@@ -13,8 +13,6 @@ from toolcall_nb.redaction.headers import in_addresses, in_cookies, in_headers
 from toolcall_nb.redaction.key_formats import find_keys
 from toolcall_nb.redaction.secret_forms import MIN_LENGTH, SecretForms
 
-__all__ = ["MASK", "Masker", "Tally", "named_mask"]
-
 MASK = "[masked]"
 _MASKS = re.compile(r"\[masked(?:: [A-Za-z0-9_.\-]{1,60})?\]")
 """Every mask. Text that overlaps one is not a secret any more."""

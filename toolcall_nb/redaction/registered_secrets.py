@@ -20,16 +20,6 @@ from toolcall_nb.redaction.masker import Masker, Tally
 from toolcall_nb.redaction.secret_forms import MIN_LENGTH
 from toolcall_nb.redaction.secret_names import Naming, naming
 
-__all__ = [
-    "REGISTERED",
-    "HeldSecret",
-    "is_masking",
-    "known_secrets",
-    "mask",
-    "saved_text",
-    "saved_value",
-]
-
 _Value = TypeVar("_Value")
 
 _SHORTEST_OF_ENVIRONMENT = 8

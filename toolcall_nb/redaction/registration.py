@@ -10,8 +10,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.redaction.secret_forms import MIN_LENGTH
 
-__all__ = ["register_secret"]
-
 
 def register_secret(value: str, name: str | None = None) -> None:
     """Has a value masked in everything that is saved. ``name`` stands in the mask, and must not be secret.

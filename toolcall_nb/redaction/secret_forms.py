@@ -9,8 +9,6 @@ from base64 import b64encode
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
-__all__ = ["MIN_LENGTH", "SecretForms"]
-
 MIN_LENGTH = 6
 """The least characters of a secret. A shorter one would be found in the middle of words."""
 

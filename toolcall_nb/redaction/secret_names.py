@@ -14,8 +14,6 @@ from functools import lru_cache
 
 from toolcall_nb.redaction.value_shapes import is_digest, is_mixed, shape_regex
 
-__all__ = ["Naming", "is_key_of_provider", "keys_beside", "naming"]
-
 
 class Naming(Enum):
     """The likelihood that a value is a secret, judged by its name."""

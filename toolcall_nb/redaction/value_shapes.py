@@ -6,18 +6,6 @@ import re
 from base64 import b64decode
 from itertools import pairwise
 
-__all__ = [
-    "has_odd_words",
-    "is_basic",
-    "is_chosen",
-    "is_digest",
-    "is_literal",
-    "is_mixed",
-    "is_password",
-    "is_random",
-    "shape_regex",
-]
-
 _ALPHABETS = {
     "d": "0-9",
     "x": "a-fA-F0-9",

@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 
 from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
 from toolcall_nb.core.call_pictures import sent_note
+from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.result_text import count_characters, read_truncation
 from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.render.escaping import line_ends, without_ansi
 from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
 from toolcall_nb.render.log_lines import LogLines
 from toolcall_nb.render.review import review
@@ -36,8 +36,6 @@ from toolcall_nb.render.value_lines import (
 )
 from toolcall_nb.render.value_summary import PartialInput, Table, table_of
 from toolcall_nb.render.wording import summarise_input
-
-__all__ = ["GrowingCall", "Section", "error_sections", "input_progress", "input_sections", "log_sections", "sections"]
 
 _FOLDED = 200_000
 """The most characters of text in a fold."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from toolcall_nb.core.comparison import ComparedRow, Comparison, DiffLine, FieldChange
+from toolcall_nb.core.escaping import without_ansi
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.text import join_surrogates
 from toolcall_nb.render.difference_words import (
@@ -22,14 +23,11 @@ from toolcall_nb.render.difference_words import (
     shown_value,
     stretches,
 )
-from toolcall_nb.render.escaping import without_ansi
 from toolcall_nb.render.text import INDENT
 from toolcall_nb.render.value_lines import Token, format_hidden
 
 if TYPE_CHECKING:
     from rich.text import Text
-
-__all__ = ["difference_rich", "difference_text"]
 
 _STYLES = {
     **{"name": "bold", "dim": "dim", "c": "dim italic", "head": "bold"},

@@ -7,34 +7,14 @@ from decimal import Decimal
 from itertools import groupby
 from typing import NamedTuple
 
+from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.comparison import Aspect, ComparedRow, Comparison, FieldChange, RowKind, Total
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.render.run_footer import money
-from toolcall_nb.render.shown_states import STATE_WORDS
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.value_summary import one_line
 from toolcall_nb.render.wording import SPEAKERS, format_seconds, shown_name, summarise_input
-
-__all__ = [
-    "KIND_SIGNS",
-    "KIND_WORDS",
-    "ChangeGroup",
-    "ShownTotal",
-    "change_groups",
-    "changes_in_brief",
-    "describe_counts",
-    "describe_first",
-    "describe_ids",
-    "describe_place",
-    "equal_names",
-    "is_drawn",
-    "row_summary",
-    "row_title",
-    "shown_totals",
-    "shown_value",
-    "stretches",
-]
 
 KIND_SIGNS: Mapping[RowKind, str] = {"=": "=", "~": "~", "+": "+", "-": "\N{MINUS SIGN}", "moved": "↷"}
 KIND_WORDS: Mapping[RowKind, str] = {

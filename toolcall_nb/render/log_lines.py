@@ -10,10 +10,8 @@ from collections import deque
 from typing import NamedTuple
 
 from toolcall_nb.core.append_only import ConsoleText
-from toolcall_nb.render.escaping import without_ansi
+from toolcall_nb.core.escaping import without_ansi
 from toolcall_nb.render.value_lines import Entry, format_hidden
-
-__all__ = ["LogLines"]
 
 _LINES = 40  # of a group
 _CHARACTERS = 4_000  # of a group; its last line may make it longer

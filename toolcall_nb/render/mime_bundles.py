@@ -16,8 +16,6 @@ from toolcall_nb.render.value_lines import MAX_ROWS, format_count
 from toolcall_nb.render.value_summary import one_line
 from toolcall_nb.render.wording import format_seconds, summarise_input
 
-__all__ = ["calls_bundle", "mime_bundle"]
-
 
 def mime_bundle(
     transcript: Transcript,

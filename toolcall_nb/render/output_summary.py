@@ -10,13 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
+from toolcall_nb.core.escaping import escape
 from toolcall_nb.core.transcript import DataPart, ErrorPart, Message, State, ToolCall, Transcript
-from toolcall_nb.render.escaping import escape
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.wording import ending, shown_name
-
-__all__ = ["SUMMARY_LINE", "count_calls", "summarise_transcript", "summary_line"]
 
 SUMMARY_LINE = re.compile(r"<!-- [^\n]*+\n")
 """The line that `summary_line` makes. Elsewhere in saved HTML, each ``<`` of a text is escaped."""

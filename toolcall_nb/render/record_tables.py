@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.text import well_formed
-from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.text import table_text
 from toolcall_nb.render.value_lines import format_hidden
 from toolcall_nb.render.value_summary import Table, table_of
-
-__all__ = ["make_bundle", "table_bundle"]
 
 _STATE = "state"
 

@@ -14,8 +14,6 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.text import MAX_LEVELS
 from toolcall_nb.render.value_lines import Bounds, Entry, Token, draw_value, format_count, format_hidden
 
-__all__ = ["Review", "review"]
-
 _MAX_LINE = 160
 """The most characters of a line, so that it fits into a small window and can be seen whole."""
 _LINES = 5_000

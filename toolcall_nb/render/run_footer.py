@@ -11,16 +11,14 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.call_states import State
+from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
-from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.output_summary import summarise_transcript
 from toolcall_nb.render.value_lines import format_count
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
-
-__all__ = ["RUN_CLASS", "USAGE_FOLD", "footer_html", "info_line", "money", "run_html", "tokens"]
 
 RUN_CLASS = "tc-run mathjax_ignore tex2jax_ignore"
 """The class of the element around a run. MathJax must not turn ``\\href`` in a model's name into a link."""

@@ -15,8 +15,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import normalize_call_id
 from toolcall_nb.core.transcript import State, ToolCall
 
-__all__ = ["STATE_WORDS", "Activities", "ShownState", "shown_state"]
-
 
 class ShownState(NamedTuple):
     """The state that a card shows: the key in its CSS class, and the word."""

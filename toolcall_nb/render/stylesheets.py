@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from re import sub
 
-__all__ = ["run_css", "stylesheet"]
-
 
 @cache
 def stylesheet() -> str:

@@ -21,18 +21,16 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
-from toolcall_nb.render.escaping import visible
 from toolcall_nb.render.shown_states import Activities
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
 from toolcall_nb.render.wording import SPEAKERS, ending
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-__all__ = ["TerminalFace"]
 
 _STYLES = {
     **{"name": "bold", "dim": "dim", "label": "dim", "c": "dim italic", "e": "red"},
@@ -288,9 +286,9 @@ class _Item:
 def _certain(text: str) -> int:
     """Returns where the last block begins that starts behind a blank line and has a whole first line; else 0.
 
-    Such a block starts there, whatever follows (see `toolcall_nb.render.markdown.incremental`).
+    Such a block starts there, whatever follows (see `toolcall_nb.incremental_markdown.incremental`).
     """
-    from toolcall_nb.render.markdown.flavor import parser
+    from toolcall_nb.incremental_markdown.flavor import parser
 
     if not text.endswith("\n"):
         return 0
@@ -330,7 +328,7 @@ def _with_json_as_code(text: str) -> str:
     """Returns the Markdown with JSON over several lines in fences, since rich would join the lines."""
     if not _JSON_BEGINS.search(text):
         return text
-    from toolcall_nb.render.markdown.flavor import parser
+    from toolcall_nb.incremental_markdown.flavor import parser
 
     lines = text.split("\n")
     for token in reversed(parser().parse(text)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from toolcall_nb.core.escaping import visible, visible_line
 from toolcall_nb.core.events import NOTICE
 from toolcall_nb.core.transcript import (
     CustomPart,
@@ -21,13 +22,10 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 from toolcall_nb.render.card_sections import Section, error_sections, sections
-from toolcall_nb.render.escaping import visible, visible_line
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, Token, draw_value, format_hidden
 from toolcall_nb.render.value_summary import Table
 from toolcall_nb.render.wording import EMPTY, SPEAKERS, ending, file_words, shown_name
-
-__all__ = ["BLANK", "INDENT", "call_lines", "indented", "one_text", "part_text", "table_text", "to_text"]
 
 INDENT = "  "
 BLANK = " \t\r\n"

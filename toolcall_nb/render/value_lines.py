@@ -15,27 +15,11 @@ from itertools import chain
 from operator import itemgetter
 from typing import Literal, NamedTuple, TypeAlias
 
+from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.result_text import count_characters, count_items
 from toolcall_nb.core.text import join_surrogates
-from toolcall_nb.render.escaping import line_ends, without_ansi
-
-__all__ = [
-    "MAX_CHARACTERS",
-    "MAX_ROWS",
-    "Bounds",
-    "Drawing",
-    "Entry",
-    "Token",
-    "draw_text",
-    "draw_value",
-    "format_constant",
-    "format_count",
-    "format_hidden",
-    "is_block",
-    "is_cut",
-]
 
 MAX_CHARACTERS = 20_000
 """The most characters of a value that are drawn, about."""

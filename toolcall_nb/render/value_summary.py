@@ -15,8 +15,6 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.result_text import count_items
 from toolcall_nb.render.value_lines import MAX_CHARACTERS, MAX_ROWS, format_constant, is_block
 
-__all__ = ["PartialInput", "Table", "one_line", "table_of"]
-
 _CELL = 200
 _KEY = 200
 _COLUMNS = 16

@@ -16,8 +16,6 @@ from toolcall_nb.core.transcript import ErrorPart, FilePart, Message, Role, Stat
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.value_summary import PartialInput, one_line
 
-__all__ = ["EMPTY", "SPEAKERS", "FileWords", "ending", "file_words", "format_seconds", "shown_name", "summarise_input"]
-
 SPEAKERS: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
 EMPTY = "No messages yet."
 

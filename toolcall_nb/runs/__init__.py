@@ -1,7 +1,15 @@
-"""A run while it goes on, without any front end: a notebook's widget and a server's page show the same.
+"""Runs that are over: reads them from files and other programs' exports, searches, tabulates and compares them.
 
-run.py                 `Run` plays the events of a chat or a replay to whatever shows them, and can be stopped
-document.py            `LiveDocument` makes numbered steps of the events, for pages
-pacer.py               `Pacer` sends these steps no faster than a page can draw them
-clocks.py, status.py   the duration of the calls, and what is going on, in words
+reading.py            `toolcall_nb.read`: anything that holds a run as a transcript
+collection.py         `toolcall_nb.read_many`: many runs as one collection, `Runs`
+run_index.py          what stays in memory of each run; indexed_runs.py reads the runs of an index again
+run_tables.py         the index as a table; run_calls.py: the calls of many runs
+search.py             `Matches`: the places where a text is found
+parquet_files.py      many runs as Parquet files, which sql.py queries
+transcript_files.py   the table of suffixes that are read and written
+recorded_file.py      `RecordedFile`: the runs of one file of any known format, one after the other
+file_records.py       the JSON values of a file; file_archives.py: those of a zip archive
+places.py             files by path, pattern or URL
+run_facts.py          `assemble`: the transcript of a log, with times, usage and the calls of agents below their call
+formats/              one module for each format of others; `toolcall_nb.runs.formats.TRACE_FORMATS` lists them
 """

@@ -48,8 +48,6 @@ from toolcall_nb.server.streaming import LIVE, OpenStreams, RunStreamResponse
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
 from toolcall_nb.wire import WIRE_NAMES
 
-__all__ = ["application"]
-
 _EVENT_ID = r"(?:(?P<response>[0-9a-f]{8})-)?(?P<number>[0-9]{1,12})"
 _THREAD_TYPES = ("text/markdown", "application/json", "text/html")
 _HTML_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"

@@ -14,8 +14,6 @@ from toolcall_nb.errors import UsageError
 if TYPE_CHECKING:
     from toolcall_nb.server.settings import Limits, Settings
 
-__all__ = ["STORE_VARIABLE", "TOKEN_VARIABLE", "add_options", "serve", "server_settings"]
-
 TOKEN_VARIABLE = "TOOLCALL_NB_TOKEN"
 """The environment variable for the token; unlike the option, no list of processes shows it."""
 

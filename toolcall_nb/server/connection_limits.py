@@ -9,8 +9,6 @@ from typing import Any
 
 from toolcall_nb.server.settings import Limits
 
-__all__ = ["limited_protocol"]
-
 _NETWORK_BITS = 64
 """The bits of an IPv6 address that tell clients apart: one client has all addresses that differ only in the rest."""
 

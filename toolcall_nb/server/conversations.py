@@ -20,7 +20,6 @@ from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction import Tally, masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
-from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.histories import merge_history
 from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
@@ -30,9 +29,8 @@ from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import DamagedThread
 from toolcall_nb.server.stores import open_store
 from toolcall_nb.server.turn import Journal, ServedTurn, TurnResponse
+from toolcall_nb.threads.waiting import WaitingThreads
 from toolcall_nb.tools import Registry
-
-__all__ = ["ServedThreads"]
 
 _log = logger("toolcall_nb.server")
 

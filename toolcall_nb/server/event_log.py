@@ -18,8 +18,6 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.server.stream_timer import StreamTimer
 
-__all__ = ["EventLog", "LogReader", "event_size"]
-
 _OVERHEAD = 100
 """Approximate bytes of an event beside its text."""
 _POLL = 0.2

@@ -20,8 +20,6 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.responses import Problem, problem_response
 from toolcall_nb.server.settings import Settings, is_loopback
 
-__all__ = ["Guard", "is_json_type"]
-
 _log = logger("toolcall_nb.server")
 
 _ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"

@@ -10,8 +10,6 @@ from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.server.responses import Problem
 
-__all__ = ["merge_history"]
-
 
 def merge_history(chat: Chat, history: Sequence[Message]) -> None:
     """Lets the chat continue from ``history``, with its own messages as far as they agree, which hold more."""

@@ -21,8 +21,6 @@ from toolcall_nb.server.responses import (
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID
 
-__all__ = ["openapi_document"]
-
 _JSON = "application/json"
 _REF = "#/components/schemas/{name}"
 _STRING = {"type": "string"}

@@ -14,11 +14,9 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.json_text import escape_line_ends
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import answering_model
+from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.run_footer import footer_html, info_line
-from toolcall_nb.runs.document import LiveDocument
-
-__all__ = ["EncodedStep", "PageFeed"]
 
 EncodedStep: TypeAlias = tuple[int, bytes]
 """The number of a step, and the step as JSON."""

@@ -12,8 +12,6 @@ from starlette.responses import Response
 from toolcall_nb.frontend import page_css, read_asset
 from toolcall_nb.server.responses import Problem
 
-__all__ = ["asset", "index"]
-
 _ALIGNED = " ".join(
     f"'sha256-{b64encode(sha256(f'text-align:{side}'.encode()).digest()).decode()}'"
     for side in ("left", "center", "right")

@@ -14,8 +14,6 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolcall_nb.server.settings import Settings, is_path_prefix
 
-__all__ = ["PathPrefix", "prefix_of"]
-
 _KEY = "toolcall_nb.path_prefix"
 
 

@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 from toolcall_nb.errors import MissingPackageError
 from toolcall_nb.server.settings import is_path_prefix
 
-__all__ = ["is_started_by_jupyter", "proxied_address"]
-
 _PROBE_SECONDS = 2.0
 _HUB_PREFIX = "JUPYTERHUB_SERVICE_PREFIX"
 _TERMINAL_URL = "JUPYTER_SERVER_URL"

@@ -9,12 +9,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ErrorPart, Message, Part, ToolCall, Transcript
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.render.escaping import visible
-
-__all__ = ["public_event", "public_transcript"]
 
 _log = logger("toolcall_nb.server")
 

@@ -15,8 +15,6 @@ from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import DamagedThread, encode_thread
 from toolcall_nb.server.turn import Change
 
-__all__ = ["FollowedTurns"]
-
 _log = logger("toolcall_nb.server")
 
 _UNREAD_SECONDS = 10.0

@@ -18,8 +18,6 @@ from toolcall_nb.server.redis_keys import inbox_key
 from toolcall_nb.server.redis_turns import FollowedTurn
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 
-__all__ = ["WorkerInbox"]
-
 _log = logger("toolcall_nb.server")
 
 _MESSAGE = b"message"

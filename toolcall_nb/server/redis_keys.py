@@ -12,18 +12,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 
-__all__ = [
-    "TurnHead",
-    "decode_head",
-    "events_key",
-    "head_key",
-    "inbox_key",
-    "redis_address",
-    "thread_key",
-    "version_of",
-    "worker_key",
-]
-
 _log = logger("toolcall_nb.server")
 
 _PREFIX = "toolcall-nb:"

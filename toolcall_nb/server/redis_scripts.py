@@ -5,8 +5,6 @@ Each comment names the keys and the arguments in their order.
 
 from __future__ import annotations
 
-__all__ = ["CLAIM_THREAD", "END_TURN", "FORGET_TURN", "SAVE_THREAD"]
-
 # keys: head, thread; arguments: the head that was found (empty for none), the new head, its seconds
 CLAIM_THREAD = """
 local head = redis.call('GET', KEYS[1])

@@ -48,8 +48,6 @@ from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import decode_thread, encode_thread
 from toolcall_nb.server.turn import Journal, ServedTurn
 
-__all__ = ["RedisStore"]
-
 _log = logger("toolcall_nb.server")
 
 _CONNECTIONS = 50

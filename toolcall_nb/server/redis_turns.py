@@ -26,17 +26,6 @@ from toolcall_nb.server.redis_keys import TurnHead, events_key
 from toolcall_nb.server.store import decode_thread
 from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
-__all__ = [
-    "CHANGES",
-    "END_ID",
-    "FollowedTurn",
-    "RedisJournal",
-    "StreamEntry",
-    "decode_changes",
-    "encode_changes",
-    "ending_events",
-]
-
 _log = logger("toolcall_nb.server")
 
 END_ID = f"{2**63}-0"

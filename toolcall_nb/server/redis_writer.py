@@ -15,8 +15,6 @@ from toolcall_nb.server.redis_scripts import FORGET_TURN
 from toolcall_nb.server.redis_turns import CHANGES, END_ID, RedisJournal, decode_changes, ending_events
 from toolcall_nb.server.turn import Change, OpenQuestions, TurnEnd
 
-__all__ = ["RUNNING_SECONDS", "JournalWriter"]
-
 _log = logger("toolcall_nb.server")
 
 RUNNING_SECONDS = 600

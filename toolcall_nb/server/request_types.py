@@ -18,8 +18,6 @@ from toolcall_nb.server.responses import Problem
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import THREAD_ID
 
-__all__ = ["ApprovalRequest", "RequestTypes", "request_types", "validated"]
-
 _RUN_ID = r"^[\s\S]{1,200}$"
 _PATTERNS = {
     THREAD_ID: "of 1 to 100 letters, digits, '-' and '_' that begins with a letter or a digit",

@@ -32,8 +32,6 @@ from toolcall_nb.server.responses import Problem
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.wire.ag_ui.snapshot import EmittedIds, snapshot_events
 
-__all__ = ["ApprovalAnswer", "RequestReader", "TurnRequest", "json_object", "read_approval"]
-
 _SHAPES = (
     "A request has 'message' (with conversationId, model, toolIds, images), or 'messages' as the AI SDK's chat sends "
     "them, or 'threadId', 'runId' and 'messages' as AG-UI's run input."

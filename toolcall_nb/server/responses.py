@@ -12,23 +12,6 @@ from starlette.responses import Response
 
 from toolcall_nb.core.json_text import json_text
 
-__all__ = [
-    "PROBLEM_TYPE",
-    "RETRY_AFTER",
-    "Health",
-    "Problem",
-    "ProblemDetails",
-    "Question",
-    "QuestionAnswered",
-    "ServedThread",
-    "ServedTool",
-    "ServedTools",
-    "TurnStopped",
-    "json_response",
-    "preferred_media_type",
-    "problem_response",
-]
-
 PROBLEM_TYPE = "application/problem+json"
 RETRY_AFTER = {"Retry-After": "5"}
 """A header of responses with the status 503."""

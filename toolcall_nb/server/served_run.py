@@ -10,15 +10,13 @@ from toolcall_nb.chat import Chat, Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.live_runs.run import Run
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.runs.run import Run
-from toolcall_nb.runs.waiting_threads import WaitingThreads
 from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import Change, Journal, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
-
-__all__ = ["ServedRun"]
+from toolcall_nb.threads.waiting import WaitingThreads
 
 _log = logger("toolcall_nb.server")
 

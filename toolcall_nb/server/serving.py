@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from toolcall_nb.server.conversations import ServedThreads
 
-__all__ = ["Server"]
-
 _SHUTDOWN_SECONDS = 3
 """How long open connections may last at the end, after all turns were stopped."""
 _START_WITHIN = 30.0

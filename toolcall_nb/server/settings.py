@@ -15,8 +15,6 @@ from toolcall_nb.approvals import ApprovalMode
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry, ToolSource, as_tools
 
-__all__ = ["Limits", "Settings", "is_loopback", "is_path_prefix"]
-
 
 class Limits(Struct, frozen=True):
     """The limits of a server. More is refused with a clear 4xx or 503, or stopped."""

@@ -15,13 +15,11 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from toolcall_nb.chat.branches import with_ended_calls
-from toolcall_nb.core.file_lock import FileLock
 from toolcall_nb.core.transcript import ErrorPart, Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
-
-__all__ = ["THREAD_ID", "DamagedThread", "ThreadStore", "decode_thread", "encode_thread", "is_thread_id"]
+from toolcall_nb.threads.file_lock import FileLock
 
 _log = logger("toolcall_nb.server")
 

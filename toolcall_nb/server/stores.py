@@ -10,8 +10,6 @@ from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import ThreadStore
 from toolcall_nb.server.turn import Journal, ServedTurn
 
-__all__ = ["LocalStore", "Store", "open_store"]
-
 _REDIS_URLS = ("redis://", "rediss://", "unix://")
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-__all__ = ["StreamTimer"]
-
 
 class StreamTimer:
     """Calls the ``ring`` of the last `start` once its seconds are over, unless `stop` was called since.

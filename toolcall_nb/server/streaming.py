@@ -20,8 +20,6 @@ from toolcall_nb.server.event_log import LogReader
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
 
-__all__ = ["LIVE", "OpenStreams", "RunStreamResponse", "page_chunks", "wire_chunks"]
-
 _log = logger("toolcall_nb.server")
 
 LIVE = "live"

@@ -20,8 +20,6 @@ from toolcall_nb.server.event_log import EventLog
 from toolcall_nb.server.page_feed import PageFeed
 from toolcall_nb.server.public_view import public_transcript
 
-__all__ = ["Change", "Journal", "OpenQuestions", "ServedTurn", "TurnEnd", "TurnResponse"]
-
 
 class TurnResponse(Struct, frozen=True):
     """One response to a request: the turn's events from ``start`` on, in ``wire``.

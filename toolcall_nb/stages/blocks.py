@@ -18,27 +18,6 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError, WireError
 
-__all__ = [
-    "DEPRECATED",
-    "FIELD_TYPES",
-    "Block",
-    "CommandOutputBlock",
-    "Image",
-    "NameAndArguments",
-    "Stage",
-    "ToolBlock",
-    "UpdateToolBlockParams",
-    "apply_update",
-    "block_from_dict",
-    "block_to_dict",
-    "deprecation_message",
-    "error_message",
-    "stage_of",
-    "upgrade",
-    "well_typed",
-]
-
-
 DEPRECATED = "isRunning"
 """The field of tool blocks that ``stage`` has replaced."""
 

@@ -10,8 +10,6 @@ from msgspec import Struct
 from toolcall_nb.core.events import Json
 from toolcall_nb.stages.blocks import DEPRECATED, FIELD_TYPES, Stage, UpdateToolBlockParams, block_to_dict, stage_of
 
-__all__ = ["RULES", "BrokenRule", "validate"]
-
 _REQUIRED = ("id", "name", "parameters")
 
 RULES: Mapping[str, str] = {

@@ -17,8 +17,6 @@ from toolcall_nb.core.transcript import Message, State, ToolCall
 from toolcall_nb.stages.blocks import Stage
 from toolcall_nb.stages.summaries import compact_params, images_of, parameters_text, short_result
 
-__all__ = ["ABORTED", "DENIED", "TAKEN_BACK", "TRUNCATED", "UNREADABLE", "StageProjector", "to_stages"]
-
 ABORTED = "Tool execution was aborted"
 """The error of a call that was stopped or never ended (text of seed 002)."""
 

@@ -22,8 +22,6 @@ from toolcall_nb.stages.blocks import (
 from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, UNREADABLE
 from toolcall_nb.stages.summaries import bundle_of, parse_json
 
-__all__ = ["StageReader", "from_stages"]
-
 _Update = UpdateToolBlockParams | Mapping[str, Any]
 
 

@@ -12,8 +12,6 @@ from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import from_extended_json, json_text
 from toolcall_nb.core.transcript import ToolCall
 
-__all__ = ["bundle_of", "compact_params", "images_of", "parameters_text", "parse_json", "short_result"]
-
 _MAX_SUMMARY = 160
 _MAX_VALUE = 80
 _MAX_LINES = 5

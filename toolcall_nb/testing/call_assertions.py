@@ -10,11 +10,9 @@ from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
+from toolcall_nb.runs.alignment import align
 from toolcall_nb.testing.call_matching import first_matches, maximum_matching
 from toolcall_nb.testing.value_differences import difference_lines, fits, value_differences
-from toolcall_nb.traces.alignment import align
-
-__all__ = ["ArgumentRule", "CallOrder", "ExpectedCall", "assert_calls"]
 
 CallOrder: TypeAlias = Literal["strict", "subsequence", "any", "superset", "subset"]
 ArgumentRule: TypeAlias = Literal["exact", "subset", "ignore"] | Collection[str] | Callable[[Any, Any], bool]

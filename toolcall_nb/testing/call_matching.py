@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["first_matches", "maximum_matching"]
-
 
 def first_matches(expected: int, actual: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
     """Pairs each expected item with the next one that fits, in order; ends where none does.

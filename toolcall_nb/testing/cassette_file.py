@@ -33,16 +33,6 @@ from toolcall_nb.models.base import OPTIONAL_MEMBERS
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
 from toolcall_nb.tools import Outcome, Registry, Tool
 
-__all__ = [
-    "REQUEST_ERROR",
-    "TOOL_RESULT",
-    "RecordedCassette",
-    "RecordedRequest",
-    "RecordedResult",
-    "read_cassette",
-    "recorded_results",
-]
-
 REQUEST_ERROR = "request-error"
 """The name of the `toolcall_nb.core.events.Data` chunk of an exception that ended a request."""
 TOOL_RESULT = "tool-result"

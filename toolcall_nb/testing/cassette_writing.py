@@ -25,8 +25,6 @@ from toolcall_nb.testing.cassette_file import REQUEST_ERROR, TOOL_RESULT, Record
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
 from toolcall_nb.tools import Outcome, Tool
 
-__all__ = ["CassetteWriter"]
-
 
 class CassetteWriter:
     """Collects requests with their replies, and the results of tools, and writes them without secrets."""

@@ -22,15 +22,13 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, ToolcallError, UsageError
 from toolcall_nb.models import Pace, as_live, model_name
 from toolcall_nb.models.base import ModelWrapper
-from toolcall_nb.models.errors.translation import as_model_error
 from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.testing.cassette_file import RecordedResult, read_cassette
 from toolcall_nb.testing.cassette_writing import CassetteWriter
 from toolcall_nb.testing.request_bodies import comparable_request, message_bodies, message_groups, tool_bodies
 from toolcall_nb.testing.request_differences import explain_call, explain_request, last_text
 from toolcall_nb.tools import Outcome, ProgressCallback, Registry, Tool, ToolSource, as_tools
-
-__all__ = ["Cassette", "CassetteError", "RecordMode", "ToolMode", "cassette", "open_cassette"]
 
 RecordMode: TypeAlias = Literal["none", "once", "all"]
 ToolMode: TypeAlias = Literal["replay", "run"]

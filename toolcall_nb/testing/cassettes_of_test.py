@@ -10,8 +10,6 @@ from typing import Any
 from toolcall_nb.errors import UsageError
 from toolcall_nb.testing.cassettes import Cassette, RecordMode, ToolMode, open_cassette
 
-__all__ = ["CassettesOfTest"]
-
 _LONGEST_NAME = 100
 
 

@@ -19,8 +19,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.faults import Fault, with_faults
 from toolcall_nb.tools import Registry, Tool, ToolSource, as_tools
 
-__all__ = ["FaultNeverHappened", "HttpStatusError", "RequestFault", "ToolFault", "injected", "on", "tools_with_faults"]
-
 _Raised: TypeAlias = BaseException | type[BaseException]
 
 

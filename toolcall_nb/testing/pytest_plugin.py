@@ -15,14 +15,6 @@ import pytest
 if TYPE_CHECKING:
     from toolcall_nb.testing.cassettes_of_test import CassettesOfTest
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_assertrepr_compare",
-    "pytest_runtest_call",
-    "pytest_terminal_summary",
-    "toolchat_cassette",
-]
-
 _OPENED = pytest.StashKey["CassettesOfTest"]()
 _RECORDED = pytest.StashKey[list[str]]()
 

@@ -13,8 +13,6 @@ from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import ErrorPart, Message, Part, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.tools import Tool
 
-__all__ = ["MessageGroup", "comparable_request", "message_bodies", "message_groups", "tool_bodies"]
-
 MessageGroup = Sequence[Message]
 """Messages of one role that follow each other. A model sees one message, or cannot tell."""
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import Json, Object
-from toolcall_nb.render.escaping import visible
 from toolcall_nb.testing.value_differences import difference_lines, value_differences
-
-__all__ = ["explain_call", "explain_request", "last_text"]
 
 _MAX_COUNTED = 200
 """The most differences by which it is decided which recorded request is the nearest."""

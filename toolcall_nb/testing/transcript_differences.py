@@ -5,10 +5,8 @@ from __future__ import annotations
 from difflib import unified_diff
 from typing import Any
 
+from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
-from toolcall_nb.render.escaping import visible
-
-__all__ = ["compare_values"]
 
 
 def compare_values(left: object, right: object) -> list[str] | None:

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from toolcall_nb.core.events import MISSING, Json
 
-__all__ = ["ValueDifference", "difference_lines", "fits", "value_differences"]
-
 _MAX_SHOWN = 200
 """The most characters of a value that are shown."""
 

@@ -11,8 +11,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.wire import decoder, encoder
 
-__all__ = ["cut_bytes", "disconnect_at", "slow"]
-
 
 class slow(Struct, frozen=True):
     """Waits for some seconds before each event. With `cut` before it, each piece of a text is an event."""

@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 from toolcall_nb.core.lazy_members import lazy_members
 
 if TYPE_CHECKING:
+    from toolcall_nb.threads.interrupts import stop_thread
     from toolcall_nb.tools.collection import Registry, registry, tool
     from toolcall_nb.tools.definition import Tool, as_tool
-    from toolcall_nb.tools.execution.interrupts import stop_thread
     from toolcall_nb.tools.execution.parallel import Job, Started, run_together
     from toolcall_nb.tools.execution.runner import Outcome
     from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
@@ -89,7 +89,7 @@ __getattr__ = lazy_members(
         "registry": ".collection",
         "remember_for_debugger": ".results.tracebacks",
         "run_together": ".execution.parallel",
-        "stop_thread": ".execution.interrupts",
+        "stop_thread": "toolcall_nb.threads.interrupts",
         "tool": ".collection",
         "workspace": ".workspaces",
     },

@@ -19,8 +19,6 @@ from toolcall_nb.tools.schemas.json_schema import SchemaCheck, TooCostly
 from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
 from toolcall_nb.tools.schemas.signature import Signature, read_signature
 
-__all__ = ["ANSWER_TOOL", "FROM_TEXT", "AnswerArguments", "answer_tool", "is_text_answer", "prompt_for_answer"]
-
 ANSWER_TOOL = "final_answer"
 """The name of the tool. No other tool of the chat may have it while a typed answer is asked for."""
 

@@ -11,8 +11,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.decorated import note_decorated
 from toolcall_nb.tools.definition import Tool, as_tool, attach_tool
 
-__all__ = ["Registry", "registry", "tool"]
-
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -9,8 +9,6 @@ from weakref import WeakSet
 
 from toolcall_nb.tools.definition import Tool, made_tool
 
-__all__ = ["decorated_functions", "decoration_listeners", "note_decorated"]
-
 _functions: WeakSet[FunctionType] = WeakSet()
 
 decoration_listeners: list[Callable[[Callable[..., Any], Tool], None]] = []

@@ -18,8 +18,6 @@ from toolcall_nb.tools.schemas.docstrings import read_docstring
 from toolcall_nb.tools.schemas.json_texts import read_json_texts
 from toolcall_nb.tools.schemas.signature import read_signature
 
-__all__ = ["Tool", "as_tool", "attach_tool", "function_origin", "is_function", "made_tool"]
-
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
 _TOOL_ATTRIBUTE = "__toolcall__"
 

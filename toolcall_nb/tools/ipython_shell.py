@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["ipython_shell"]
-
 
 def ipython_shell() -> Any:
     """Returns the shell of this process; None where IPython is not imported or has no shell."""

@@ -21,8 +21,6 @@ from toolcall_nb.tools.collection import Registry, registry
 from toolcall_nb.tools.definition import Tool, as_tool, is_function, made_tool
 from toolcall_nb.tools.foreign import foreign_tools
 
-__all__ = ["ToolSource", "as_tools", "is_tools", "tool_names", "tools_named", "unknown_name"]
-
 ToolSource: TypeAlias = Any
 """A `Tool`, a function, a name (or several, with commas between them), a registry, an MCP server or an ``mcp.json``
 (its path or its content), a tool or toolset of LangChain, pydantic-ai, the OpenAI Agents SDK, LlamaIndex or

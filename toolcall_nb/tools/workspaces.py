@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING, BinaryIO
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput, ToolFailed
 
-__all__ = ["WORKSPACE_PATH_SCHEMA", "OutsideWorkspace", "Workspace", "WorkspacePath", "workspace"]
-
 WORKSPACE_PATH_SCHEMA = {"type": "string", "format": "path", "description": "A path relative to the workspace root."}
 """The JSON Schema of a `WorkspacePath`."""
 

@@ -18,8 +18,6 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER
 
-__all__ = ["Instrumentations"]
-
 _log = logger("toolcall_nb.watching")
 
 

@@ -23,8 +23,6 @@ from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER
 from toolcall_nb.watching.span_store import span_key
 
-__all__ = ["PlainCalls"]
-
 _FOLDER = os.path.dirname(__file__) + os.sep
 _OF_CONTEXTS = os.path.dirname(trace.__file__) + os.sep
 _KINDS = (inspect.CO_COROUTINE, inspect.CO_ASYNC_GENERATOR, inspect.CO_GENERATOR)

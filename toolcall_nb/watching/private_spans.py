@@ -18,16 +18,6 @@ from typing import Any, NamedTuple, Protocol
 from opentelemetry import trace
 from opentelemetry.context import Context
 
-__all__ = [
-    "PRIVATE_PROVIDER",
-    "PrivateEvent",
-    "PrivateProvider",
-    "PrivateSpan",
-    "PrivateTracer",
-    "SpanListener",
-    "listeners",
-]
-
 _numbers = count(1)
 
 

@@ -17,8 +17,6 @@ from toolcall_nb.watching.span_sources import begin_watching, end_watching, miss
 from toolcall_nb.watching.span_store import SpanStore
 from toolcall_nb.watching.transcript_events import TranscriptFollower
 
-__all__ = ["WatchSession"]
-
 _PAUSE = 0.05
 _SHARE = 4
 """A pause between two readings is at least `_PAUSE` seconds, and `_SHARE` times as long as the reading took."""

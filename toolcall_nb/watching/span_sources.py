@@ -19,8 +19,6 @@ from toolcall_nb.watching.plain_calls import PlainCalls
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.span_store import SpanStore
 
-__all__ = ["begin_watching", "end_watching", "missing_instrumentations"]
-
 _lock = threading.RLock()
 _stores: list[SpanStore] = []
 _setups: list[_Setup] = []

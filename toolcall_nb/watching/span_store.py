@@ -1,6 +1,6 @@
 """The spans of a watch, and the transcript that they tell: `SpanStore`.
 
-`toolcall_nb.traces.formats.spans`, which reads finished traces, reads them here whether they have ended or not.
+`toolcall_nb.runs.formats.spans`, which reads finished traces, reads them here whether they have ended or not.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from msgspec.structs import replace
 from opentelemetry import trace
 
 from toolcall_nb.core.transcript import Message, Part, ToolCall, Transcript
-from toolcall_nb.traces.formats.spans.conventions import kind_of
-from toolcall_nb.traces.formats.spans.history import HistoryReader
-from toolcall_nb.traces.formats.spans.readings import read_model_call
-from toolcall_nb.traces.formats.spans.recorded_parts import CallResult
-from toolcall_nb.traces.formats.spans.span import Span, SpanEvent
-from toolcall_nb.traces.formats.spans.transcripts import read_trace
-from toolcall_nb.traces.formats.spans.tree import build_tree
+from toolcall_nb.runs.formats.spans.conventions import kind_of
+from toolcall_nb.runs.formats.spans.history import HistoryReader
+from toolcall_nb.runs.formats.spans.readings import read_model_call
+from toolcall_nb.runs.formats.spans.recorded_parts import CallResult
+from toolcall_nb.runs.formats.spans.span import Span, SpanEvent
+from toolcall_nb.runs.formats.spans.transcripts import read_trace
+from toolcall_nb.runs.formats.spans.tree import build_tree
 from toolcall_nb.watching.private_spans import PrivateSpan
-
-__all__ = ["MOST_SPANS", "SpanStore", "span_key"]
 
 MOST_SPANS = 2000
 """The number of spans that are kept. Further ones are counted."""

@@ -18,8 +18,6 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.replay import call_events, part_events
 from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 
-__all__ = ["TranscriptFollower"]
-
 _ENDS = (ev.ToolOutputAvailable, ev.ToolOutputError, ev.ToolOutputDenied, ev.ToolInterrupted)
 
 

@@ -17,24 +17,6 @@ from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.sse import MAX_EVENT_BYTES, SseDecoder, encode_sse
 
-__all__ = [
-    "DONE",
-    "Decoder",
-    "Encoder",
-    "EncoderOptions",
-    "EventJson",
-    "Frames",
-    "JsonEvents",
-    "JsonText",
-    "NotJson",
-    "Wire",
-    "connection_lost",
-    "json_objects",
-    "list_or_empty",
-    "mark_as_cut_off",
-    "object_or_empty",
-]
-
 DONE = "[DONE]"
 """The data of the last event of a complete stream, in the wires that have one."""
 

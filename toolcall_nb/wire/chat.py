@@ -19,8 +19,6 @@ from toolcall_nb.core.events import Event, Object
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost
 
-__all__ = ["CHAT_WIRE", "TOOLS_USED", "ChatDecoder", "ChatEncoder"]
-
 TOOLS_USED = "tools-used"
 """The name, and the id, of the data part for ``tool_usage``."""
 

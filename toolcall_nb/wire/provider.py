@@ -21,8 +21,6 @@ from toolcall_nb.core.result_text import format_output
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost, object_or_empty
 
-__all__ = ["PROVIDER_WIRE", "EnvelopeDecoder", "EnvelopeEncoder", "Envelopes"]
-
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
 _WORD = re.compile(r"\S+")

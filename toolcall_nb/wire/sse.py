@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from toolcall_nb.errors import WireError
 
-__all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder", "encode_sse"]
-
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 """The default limit for one line, and for the data of one event."""
 

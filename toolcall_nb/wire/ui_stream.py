@@ -17,8 +17,6 @@ from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import CHUNK_TYPES, Event, Object, from_dict, to_dict
 from toolcall_nb.wire.base import DONE, Frames, JsonEvents, Wire, connection_lost
 
-__all__ = ["UI_WIRE", "UiDecoder", "UiEncoder"]
-
 _STAND_IN = "standIn"
 _ENVELOPE = "data-chunk"
 _NOT_IN_6 = frozenset((ev.Custom.type, ev.ReasoningFile.type, ev.ResetStep.type, ev.ToolApprovalResponse.type))

@@ -22,9 +22,9 @@ __all__ = ["WAYS", "run"]
 
 def _ours(parts: Sequence[str]) -> None:
     from toolcall_nb.dialects import detector
+    from toolcall_nb.live_runs.document import LiveDocument
     from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
     from toolcall_nb.render import LiveHtml
-    from toolcall_nb.runs.document import LiveDocument
 
     document = LiveDocument(LiveHtml(), lambda step: widget.send(step))
     run = ShownRun(document, lambda: None, lambda answer: None, lambda seconds: None, lambda: None)

@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.events import MISSING, Object, split_extra, with_extra
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import Approval, State, ToolCall
-
-__all__ = ["OWN_FIELD", "from_tool_part", "is_tool_part", "to_tool_part"]
 
 _INTERRUPTED = "The call was interrupted."
 OWN_FIELD = "toolcall"

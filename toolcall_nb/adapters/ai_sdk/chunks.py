@@ -11,8 +11,6 @@ from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import CHUNK_TYPES, Event, Other, from_dict
 from toolcall_nb.errors import WireError
 
-__all__ = ["UI_CHUNKS", "UIChunksAdapter"]
-
 _EVENTS: tuple[type[Any], ...] = (*CHUNK_TYPES.values(), Other)
 _BARE = frozenset({"start", "finish", "abort", "start-step", "finish-step", "reset-step", "message-metadata", "error"})
 """Types that other formats have too: a chunk of these types may only have fields that are known here."""

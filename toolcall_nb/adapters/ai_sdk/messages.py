@@ -13,9 +13,9 @@ from typing import Any
 
 from toolcall_nb.adapters.ai_sdk.calls import OWN_FIELD, from_tool_part, is_tool_part, to_tool_part
 from toolcall_nb.adapters.base import Format, one_or_list
-from toolcall_nb.adapters.sdk_objects import as_mapping, get
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.replay import message_events
+from toolcall_nb.core.sdk_objects import as_mapping, get
 from toolcall_nb.core.transcript import (
     CustomPart,
     DataPart,
@@ -30,8 +30,6 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
 )
-
-__all__ = ["UI_MESSAGES", "UIMessagesAdapter", "from_ui", "to_ui"]
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 _KINDS = frozenset(

@@ -7,10 +7,8 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, joined_text
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["citation_source", "result_events", "tool_use_name"]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, joined_text
 
 
 def tool_use_name(block: Mapping[str, Any]) -> str | None:

@@ -14,10 +14,8 @@ from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
-from toolcall_nb.adapters.sdk_objects import as_mapping, dump, first_items, get, type_name
 from toolcall_nb.core.events import Event
-
-__all__ = ["ANTHROPIC_MESSAGES", "anthropic_messages"]
+from toolcall_nb.core.sdk_objects import as_mapping, dump, first_items, get, type_name
 
 _ONLY_HERE = frozenset(
     {

@@ -10,13 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
-
-__all__ = ["to_anthropic"]
 
 _OTHER_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 

@@ -14,11 +14,9 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.anthropic.blocks import citation_source, result_events, tool_use_name
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, nonempty, object_fields, object_type
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-
-__all__ = ["ANTHROPIC", "AnthropicAdapter", "is_message", "request_counts"]
+from toolcall_nb.core.sdk_objects import as_mapping, dump, get, nonempty, object_fields, object_type
 
 _RAW = frozenset(
     {

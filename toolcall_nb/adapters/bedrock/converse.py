@@ -16,10 +16,8 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, first_items, get, joined_text
 from toolcall_nb.core.events import MISSING, Event
-
-__all__ = ["CONVERSE", "CONVERSE_MESSAGES", "BedrockAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, first_items, get, joined_text
 
 _ITEMS = frozenset(
     {

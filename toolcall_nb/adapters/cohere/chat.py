@@ -10,10 +10,8 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import error_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, object_fields, object_type, type_name
 from toolcall_nb.core.events import Event
-
-__all__ = ["COHERE_CHAT", "CohereAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, object_type, type_name
 
 _ITEMS = frozenset(
     {

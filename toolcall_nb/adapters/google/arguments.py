@@ -12,10 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.sdk_objects import as_mapping, get
 from toolcall_nb.core.events import Json
-
-__all__ = ["PartialArguments"]
+from toolcall_nb.core.sdk_objects import as_mapping, get
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""", re.DOTALL)
 _MOST_LEVELS = 60

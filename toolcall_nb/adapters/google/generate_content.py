@@ -15,11 +15,9 @@ from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
 from toolcall_nb.adapters.google.parts import Candidate, at, google_file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
-from toolcall_nb.adapters.sdk_objects import as_mapping, first_items, get, object_fields, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["GENERATE_CONTENT", "GOOGLE_CONTENTS", "GoogleAdapter"]
+from toolcall_nb.core.sdk_objects import as_mapping, first_items, get, object_fields, type_name
 
 _USAGE = {
     "inputTokens": ("promptTokenCount", "toolUsePromptTokenCount"),

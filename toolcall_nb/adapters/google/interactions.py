@@ -13,10 +13,8 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, joined_text, object_fields, type_name
 from toolcall_nb.core.events import MISSING, Event, Object
-
-__all__ = ["INTERACTIONS", "InteractionsAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text, object_fields, type_name
 
 _SDK = ("google.genai._gaos.types.interactions.", "google.genai._interactions.types.")
 _REASONS = {

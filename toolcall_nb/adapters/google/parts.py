@@ -11,11 +11,9 @@ from msgspec import Struct
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
 from toolcall_nb.adapters.google.arguments import PartialArguments
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_mapping, get, joined_text
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-
-__all__ = ["Candidate", "at", "google_file_event"]
+from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_text
 
 _REASONS = {
     "STOP": "stop",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["CallIds"]
-
 
 class CallIds:
     """The ids of the calls of a message: ours, which are unique, and the provider's, which may repeat or be empty.

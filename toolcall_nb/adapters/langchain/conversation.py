@@ -14,10 +14,8 @@ from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.langchain.messages import human_parts, is_chunk, message_of, role_of
 from toolcall_nb.adapters.langchain.replies import Replies
 from toolcall_nb.adapters.message_lists import prompt_events
-from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.events import Event
-
-__all__ = ["LANGCHAIN", "Conversation", "LangChainAdapter"]
+from toolcall_nb.core.sdk_objects import get
 
 
 class Conversation:

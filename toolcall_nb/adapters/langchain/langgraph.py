@@ -14,11 +14,9 @@ from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.langgraph_protocol import TypedEvents
 from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["LANGGRAPH", "LangGraphAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, type_name
 
 _MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
 _FIELDS = (

@@ -11,11 +11,9 @@ from typing import Any
 from toolcall_nb.adapters.common_events import error_event
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.messages import message_of, role_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["TypedEvents"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 
 _GROWING = frozenset({"text", "reasoning", "tool_call_chunk", "server_tool_call_chunk"})
 

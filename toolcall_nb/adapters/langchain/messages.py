@@ -10,20 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, class_names, get
 from toolcall_nb.core.events import Event, Object
-
-__all__ = [
-    "blocks_of",
-    "content_text",
-    "human_parts",
-    "is_chunk",
-    "langchain_file_event",
-    "message_of",
-    "messages_in",
-    "response_details",
-    "role_of",
-]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, class_names, get
 
 _FIELDS = (
     *("type", "role", "content", "id", "name", "tool_calls", "invalid_tool_calls", "tool_call_chunks", "tool_call_id"),

@@ -9,11 +9,9 @@ from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, custom_part_event
 from toolcall_nb.adapters.langchain.call_ids import CallIds
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
-
-__all__ = ["Replies"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 
 _CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 _OF_PROVIDERS = frozenset({"tool_use", "input_json_delta", "function_call", "custom_tool_call"})

@@ -11,10 +11,8 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, dump, get, joined_text, object_fields, type_name
 from toolcall_nb.core.events import Event
-
-__all__ = ["MISTRAL_CONVERSATIONS", "MistralAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, dump, get, joined_text, object_fields, type_name
 
 _KINDS = ("conversation.response.", "message.output", "tool.execution", "function.call", "agent.handoff")
 _USAGE = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens", "totalTokens": "total_tokens"}

@@ -10,10 +10,8 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
-from toolcall_nb.adapters.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
 from toolcall_nb.core.events import Event
-
-__all__ = ["OLLAMA_CHAT", "OllamaAdapter"]
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
 
 _REASONS = {"stop": "stop", "length": "length"}
 _USAGE = {"inputTokens": "prompt_eval_count", "outputTokens": "eval_count"}

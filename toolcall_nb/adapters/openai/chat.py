@@ -14,10 +14,8 @@ from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.openai.choice import ChoiceReader
 from toolcall_nb.adapters.openai.content import ERROR_SENDER, counts_of
-from toolcall_nb.adapters.sdk_objects import as_mapping, dump, get, nonempty, object_fields, type_name
 from toolcall_nb.core.events import Event
-
-__all__ = ["CHAT_COMPLETIONS", "OpenAIChatAdapter"]
+from toolcall_nb.core.sdk_objects import as_mapping, dump, get, nonempty, object_fields, type_name
 
 _HELPER = "openai.lib.streaming.chat."
 _DERIVED = frozenset(

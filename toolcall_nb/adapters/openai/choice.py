@@ -9,10 +9,8 @@ from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import custom_part_event, file_event
 from toolcall_nb.adapters.openai.content import AudioPieces, citation_event, file_part_event, image_event, text_in
 from toolcall_nb.adapters.openai.tool_calls import ToolPieces, executed_tool_events
-from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["ChoiceReader", "part_event"]
+from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 _REASONS = {
     **dict.fromkeys(("stop", "eos", "end_turn", "stop_sequence", "eos_token"), "stop"),

@@ -10,10 +10,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event, usage_of
-from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, File, Object
-
-__all__ = ["ERROR_SENDER", "AudioPieces", "citation_event", "counts_of", "file_part_event", "image_event", "text_in"]
+from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 ERROR_SENDER = "The model's provider"
 """Names the sender of an error, since many providers use these formats."""

@@ -11,22 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolcall_nb.adapters.openai.content import text_in
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, dump, get, nonempty, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
-
-__all__ = [
-    "call_error",
-    "call_fields",
-    "call_id",
-    "call_input",
-    "call_name",
-    "call_output",
-    "is_call_item",
-    "is_output_item",
-    "is_provider_executed",
-    "output_event",
-]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, dump, get, nonempty, object_fields
 
 _OWN = frozenset({"function_call", "custom_tool_call", "local_shell_call", "apply_patch_call", "computer_call"})
 """Calls that the caller has to run."""

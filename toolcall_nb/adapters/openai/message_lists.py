@@ -17,11 +17,9 @@ from toolcall_nb.adapters.openai.chat import OpenAIChatAdapter
 from toolcall_nb.adapters.openai.choice import ChoiceReader, part_event
 from toolcall_nb.adapters.openai.content import text_in
 from toolcall_nb.adapters.openai.output import OutputReader
-from toolcall_nb.adapters.sdk_objects import first_items, get, nonempty, object_fields, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["OPENAI_MESSAGES", "OpenAIMessages", "OpenAITurn"]
+from toolcall_nb.core.sdk_objects import first_items, get, nonempty, object_fields, type_name
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _ITEMS = frozenset(

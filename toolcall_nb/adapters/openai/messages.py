@@ -11,13 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.sdk_objects import get
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import FilePart, Message, Part, State, TextPart, ToolCall
-
-__all__ = ["openai_tool", "to_openai"]
 
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 

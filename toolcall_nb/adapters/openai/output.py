@@ -14,11 +14,9 @@ from toolcall_nb.adapters.common_events import file_event
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.choice import part_event
 from toolcall_nb.adapters.openai.content import citation_event, text_in
-from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-
-__all__ = ["OutputReader"]
+from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 
 class _Item(Struct):

@@ -13,10 +13,8 @@ from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import add_counts, error_event, unknown_item
 from toolcall_nb.adapters.openai.content import ERROR_SENDER, AudioPieces, counts_of
 from toolcall_nb.adapters.openai.output import OutputReader
-from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields, type_name
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["OPENAI_RESPONSES", "OpenAIResponsesAdapter"]
+from toolcall_nb.core.sdk_objects import get, nonempty, object_fields, type_name
 
 _EVENTS = ("openai.types.responses.", "openai.lib.streaming.responses.")
 _REASONS = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "content-filter"}

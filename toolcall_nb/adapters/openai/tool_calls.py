@@ -13,10 +13,8 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.adapters.assembler import Assembler
-from toolcall_nb.adapters.sdk_objects import get, nonempty, object_fields
 from toolcall_nb.core.events import Event, Object
-
-__all__ = ["ToolPieces", "executed_tool_events"]
+from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 
 class _Key(Struct, eq=False):

@@ -10,20 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.common_events import custom_part_event, file_event
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, object_fields
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-
-__all__ = [
-    "ProviderMetadata",
-    "binary_or_url_event",
-    "citation_sources",
-    "is_pydantic_ai_class",
-    "outcome_event",
-    "own_fields",
-    "prompt_parts",
-    "provider_name",
-]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, object_fields
 
 
 def own_fields(thing: Any) -> Mapping[str, Any]:

@@ -18,11 +18,9 @@ from toolcall_nb.adapters.pydantic_ai.parts import (
     own_fields,
     provider_name,
 )
-from toolcall_nb.adapters.sdk_objects import as_json_value, get
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-
-__all__ = ["RunMessage"]
+from toolcall_nb.core.sdk_objects import as_json_value, get
 
 _REASONS = {"content_filter": "content-filter", "tool_call": "tool-calls"}
 _USAGE = {

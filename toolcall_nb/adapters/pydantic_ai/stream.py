@@ -15,11 +15,9 @@ from toolcall_nb.adapters.common_events import unknown_item
 from toolcall_nb.adapters.message_lists import prompt_events
 from toolcall_nb.adapters.pydantic_ai.parts import is_pydantic_ai_class, outcome_event, own_fields, prompt_parts
 from toolcall_nb.adapters.pydantic_ai.run import RunMessage
-from toolcall_nb.adapters.sdk_objects import as_json_text, as_json_value, as_mapping, get, type_name
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-
-__all__ = ["PYDANTIC_AI", "PydanticAIAdapter", "streamed_run_items"]
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, type_name
 
 
 class PydanticAIAdapter:

@@ -14,8 +14,6 @@ from typing import Any
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.models.mock.prompt_facts import Facts, facts_of, words
 
-__all__ = ["arguments_for", "subject_values"]
-
 _MAX_DEPTH = 8
 _MAX_VALUE_DEPTH = 4 * _MAX_DEPTH
 _MAX_VALUES = 1_000  # a schema whose objects each hold two of the next kind has millions

@@ -26,8 +26,6 @@ from toolcall_nb.models.pace import Pace, play_reply
 from toolcall_nb.tools import Tool
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 
-__all__ = ["MockModel"]
-
 
 class MockModel:
     """A model that plays a scenario, or the replies of a script.

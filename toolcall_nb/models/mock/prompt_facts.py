@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-__all__ = ["Facts", "facts_of", "words"]
-
 _WORD = re.compile(r"[^\W_]+(?:['\u2019-][^\W_]+)*")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")

@@ -28,8 +28,6 @@ from toolcall_nb.models.mock.arguments import arguments_for, subject_values
 from toolcall_nb.models.mock.prompt_facts import words
 from toolcall_nb.tools import Tool
 
-__all__ = ["SCENARIOS", "Call", "Plan", "Raise", "Say", "Situation", "Think"]
-
 _MAX_CALLS = 4
 
 

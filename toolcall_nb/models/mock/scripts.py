@@ -10,8 +10,6 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.mock.scenarios import Call, Plan, Raise, Say, Think
 
-__all__ = ["Script", "ScriptedReply"]
-
 ScriptedReply: TypeAlias = (
     str
     | tuple[Any, ...]

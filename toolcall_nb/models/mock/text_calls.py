@@ -17,8 +17,6 @@ from toolcall_nb import dialects
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import Message, State, Transcript
 
-__all__ = ["with_calls"]
-
 _SIGNATURE = re.compile(r"^###: (?=\{)", re.MULTILINE)
 _JSON = re.compile(
     r"^Tool '.*' (?P<ended>executed successfully):|^Tool '.*' failed:|^Tool execution failed:", re.MULTILINE

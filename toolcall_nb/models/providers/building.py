@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.sdk_objects import as_mapping
+from toolcall_nb.core.sdk_objects import as_mapping
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.errors.exception_details import status_in
 from toolcall_nb.models.providers.catalog import canonical
 from toolcall_nb.models.providers.seeing import PICTURES
 from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
+from toolcall_nb.sources.provider_errors.exception_details import status_in
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import ModelRequestParameters
 
     from toolcall_nb.tools import Tool
-
-__all__ = ["build", "error_status", "keys_of", "request_parameters", "request_settings"]
 
 _OLLAMA = "http://localhost:11434/v1"
 _KEY_NAMES = ("api_key", "token")

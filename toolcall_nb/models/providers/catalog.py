@@ -5,8 +5,6 @@ They are listed here so that a name can be checked and completed without importi
 
 from __future__ import annotations
 
-__all__ = ["ALIASES", "PROVIDER_NAMES", "canonical", "is_provider_model"]
-
 PROVIDER_NAMES = (
     *("openai", "openai-chat", "anthropic", "google", "ollama", "groq", "mistral", "openrouter", "deepseek"),
     *("azure", "bedrock", "cohere", "huggingface", "xai"),

@@ -37,8 +37,6 @@ from toolcall_nb.models.providers.parts import (
 )
 from toolcall_nb.tools.answer_tool import is_text_answer
 
-__all__ = ["RESPONSES", "RequestCallIds", "endpoint_of", "history_of", "responses_of"]
-
 RESPONSES = "responses"
 """The key in a message's metadata for the list of responses that the message consists of.
 

@@ -8,23 +8,21 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.adapters.sdk_objects import class_names
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.sdk_objects import class_names
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.errors.translation import as_model_error
-from toolcall_nb.models.event_loop import iterate
 from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
 from toolcall_nb.models.providers.catalog import canonical
 from toolcall_nb.redaction.registered_secrets import HeldSecret
+from toolcall_nb.sources.event_loop import iterate
+from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.tools import Tool
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
-
-__all__ = ["ProviderModel", "is_pydantic_ai_object", "provider_model"]
 
 _MAX_REQUESTS = 20
 """The most requests for one reply: a provider that runs tools itself may suspend its reply several times."""
@@ -58,7 +56,7 @@ def provider_model(model: Any, config: Config, *, dialect: str = "native") -> Pr
 class ProviderModel:
     """The model ``provider:model``, or a model object of pydantic-ai.
 
-    Requests run on the loop of `toolcall_nb.models.event_loop`. When the reader stops or is interrupted, the request
+    Requests run on the loop of `toolcall_nb.sources.event_loop`. When the reader stops or is interrupted, the request
     and its connection end at once. There are no retries here. In a text dialect no tools are sent.
     """
 

@@ -35,19 +35,6 @@ from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import CustomPart, FilePart, Part, ReasoningPart, State, TextPart, ToolCall
 
-__all__ = [
-    "compaction_part",
-    "file_content",
-    "joined_reasoning",
-    "model_file_part",
-    "native_parts",
-    "provider_of_part",
-    "result_part",
-    "text_part",
-    "thinking_part",
-    "tool_call_part",
-]
-
 _NOT_IN_PYDANTIC_AI_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
 _NAMED_TEXT = re.compile(r"data:(?:text/[\w.+-]+|application/json);name=([^;,]{1,600})[;,]")

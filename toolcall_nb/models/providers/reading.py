@@ -9,14 +9,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
-from toolcall_nb.adapters.sdk_objects import as_json_value
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.sdk_objects import as_json_value
 from toolcall_nb.core.usage import read_token_counts
 from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.history import endpoint_of
-
-__all__ = ["ResponseReader"]
 
 
 class ResponseReader:

@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["PICTURES", "sees_pictures"]
-
 PICTURES = "pictures"
 """The setting by which the user says whether a model sees: True or False."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
     from pydantic_ai.native_tools import AbstractNativeTool
 
-__all__ = ["NATIVE_TOOLS", "check_setting", "is_provider_setting", "native_tools_of"]
-
 NATIVE_TOOLS = "native_tools"
 """The setting that switches on tools that the provider runs itself."""
 

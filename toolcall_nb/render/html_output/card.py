@@ -23,6 +23,7 @@ from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.card_sections import (
@@ -31,26 +32,12 @@ from toolcall_nb.render.card_sections import (
     error_sections,
     sections,
 )
-from toolcall_nb.render.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, format_hidden
 from toolcall_nb.render.value_summary import Table
 from toolcall_nb.render.wording import format_seconds, shown_name
-
-__all__ = [
-    "Look",
-    "call_node",
-    "card_node",
-    "changed_section_nodes",
-    "entry_nodes",
-    "fold_name",
-    "is_open",
-    "section_nodes",
-    "table_html",
-    "update_state",
-]
 
 _NEWLINE = "\n"
 _FITS = 12

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from toolcall_nb.core.comparison import ComparedRow, Comparison, DiffLine, FieldChange
+from toolcall_nb.core.escaping import element, escape, without_ansi
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import ReasoningPart, TextPart, ToolCall
 from toolcall_nb.render.card_sections import error_sections, sections
@@ -28,14 +29,11 @@ from toolcall_nb.render.difference_words import (
     shown_value,
     stretches,
 )
-from toolcall_nb.render.escaping import element, escape, without_ansi
 from toolcall_nb.render.html_output.card import Look, section_nodes
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.value_lines import draw_text, draw_value, format_hidden
-
-__all__ = ["difference_html"]
 
 _MAX_ROWS = 500
 """The most rows, of those that differ and folds of equal ones."""

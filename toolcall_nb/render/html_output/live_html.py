@@ -34,8 +34,6 @@ from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.pictures import allowed_hosts
 from toolcall_nb.render.shown_states import Activities
 
-__all__ = ["LiveHtml"]
-
 _NODE_ID = re.compile(r"m(\d{1,9})\.p(\d{1,9})\b(?:\.fold-(\w+))?")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
+from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 from toolcall_nb.render.card_sections import (
     GrowingCall,
     Section,
@@ -34,10 +35,7 @@ from toolcall_nb.render.html_output.message_nodes import (
     text_node,
 )
 from toolcall_nb.render.html_output.nodes import Node, PackedNodes, Patch, insert, splice, update
-from toolcall_nb.render.markdown.incremental import IncrementalMarkdown
 from toolcall_nb.render.value_lines import Drawing
-
-__all__ = ["LiveCall", "LiveMessage", "LivePart", "LiveText"]
 
 
 class LiveMessage:

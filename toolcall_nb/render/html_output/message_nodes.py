@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
+from toolcall_nb.core.escaping import attribute, element, escape, image_source, link_target
 from toolcall_nb.core.events import NOTICE, Json
 from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.core.transcript import (
@@ -21,15 +22,12 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
 )
-from toolcall_nb.render.escaping import attribute, element, escape, image_source, link_target
+from toolcall_nb.incremental_markdown.incremental import markdown_blocks
 from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import allowed_source, with_pictures
-from toolcall_nb.render.markdown.incremental import markdown_blocks
 from toolcall_nb.render.value_lines import draw_value
 from toolcall_nb.render.wording import SPEAKERS, ending, file_words
-
-__all__ = ["BlockNodes", "block_html", "fold_key", "message_node", "note_node", "part_node", "role_node", "text_node"]
 
 _DOWNLOADS = {
     "application/json": "json",

@@ -20,9 +20,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct, msgpack
 
-from toolcall_nb.render.html_compression import compress_html, decompress_html
-
-__all__ = ["Node", "PackedNodes", "Patch", "insert", "serialise", "splice", "update"]
+from toolcall_nb.incremental_markdown.html_compression import compress_html, decompress_html
 
 Patch: TypeAlias = list[Any]
 

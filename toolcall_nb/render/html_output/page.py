@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.card import Look
 from toolcall_nb.render.html_output.message_nodes import message_node
 from toolcall_nb.render.html_output.nodes import Node, serialise
 from toolcall_nb.render.html_output.pictures import allowed_hosts
 from toolcall_nb.render.stylesheets import stylesheet
 from toolcall_nb.render.wording import EMPTY
-
-__all__ = ["ROOT_CLASS", "fragment", "to_html"]
 
 ROOT_CLASS = "tc mathjax_ignore tex2jax_ignore"
 """The classes of the root element. JupyterLab's typesetter ignores ``$`` below the last two."""

@@ -1,7 +1,7 @@
 """Pictures on other hosts: they are shown if the reader has allowed the host; otherwise a link takes their place.
 
 Loading a picture tells its host who reads and when, and whatever the model was led to write into the address. So
-`toolcall_nb.render.markdown.flavor` writes a link of the class ``tc-image``, which nothing else has, and
+`toolcall_nb.incremental_markdown.flavor` writes a link of the class ``tc-image``, which nothing else has, and
 `with_pictures` turns such links back into pictures.
 """
 
@@ -10,10 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from toolcall_nb.core.escaping import attribute
 from toolcall_nb.errors import UsageError
-from toolcall_nb.render.escaping import attribute
-
-__all__ = ["NO_HOSTS", "allowed_hosts", "allowed_source", "with_pictures"]
 
 NO_HOSTS: frozenset[str] = frozenset()
 

@@ -13,13 +13,11 @@ from collections.abc import Callable, Mapping
 from html import unescape
 from typing import NamedTuple
 
+from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.events import Json, Missing
 from toolcall_nb.core.invisible_characters import escape_invisible_markup
-from toolcall_nb.render.escaping import element, escape
 from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise
 from toolcall_nb.render.value_lines import format_count, format_hidden
-
-__all__ = ["DisplayForm", "adds_to_display", "display_form"]
 
 _BEGINNINGS: Mapping[str, bytes] = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -136,7 +134,7 @@ def _plain(clean: str) -> str:
 
 
 def _markdown(kind: str, text: str, _: str) -> DisplayForm:
-    from toolcall_nb.render.markdown.flavor import render_markdown
+    from toolcall_nb.incremental_markdown.flavor import render_markdown
 
     rest = element("p", "tc-note", format_hidden(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
     return DisplayForm(

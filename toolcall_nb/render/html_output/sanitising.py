@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from toolcall_nb.render.escaping import image_source, link_target, visible_html
-
-__all__ = ["MAX_HTML", "sanitise"]
+from toolcall_nb.core.escaping import image_source, link_target, visible_html
 
 MAX_HTML = 200_000
 """The most characters of one piece of HTML that are read."""

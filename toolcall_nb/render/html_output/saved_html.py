@@ -23,8 +23,6 @@ from typing import NamedTuple
 from toolcall_nb.render.html_output.page import ROOT_CLASS
 from toolcall_nb.render.output_summary import SUMMARY_LINE, summary_line
 
-__all__ = ["saved_html"]
-
 _SHEETS = ("style.css", "run.css", "difference.css")
 _STYLE = re.compile(r"<style>(?:<!--)?+[^<]*+</style>")
 _TAG = re.compile(r'<(/?+)([a-z0-9]++)((?:[^<>"]++|"[^"]*+")*+)>')

@@ -14,8 +14,6 @@ from toolcall_nb.tools.output.head_and_tail import HeadAndTail
 from toolcall_nb.tools.results.failures import ExecutionFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
-__all__ = ["bash"]
-
 _KEPT_BYTES = 200_000
 """Bytes of each stream that the result keeps: half from its beginning, half from its end."""
 

@@ -13,8 +13,6 @@ from toolcall_nb.core.files import replaced_file
 from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
-__all__ = ["edit"]
-
 _MAX_BYTES = 10_000_000
 """Files that are larger, or would become larger, are not edited."""
 

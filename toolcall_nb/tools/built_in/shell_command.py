@@ -15,8 +15,6 @@ from typing import TypeAlias
 
 from toolcall_nb.tools.results.failures import ExecutionFailed, InputOutputFailed, InvalidInput
 
-__all__ = ["run_command"]
-
 _OnOutput: TypeAlias = Callable[[str, bytes], None]
 
 _POLL_SECONDS = 0.1

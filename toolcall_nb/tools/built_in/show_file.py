@@ -12,8 +12,6 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
-__all__ = ["show_file"]
-
 _MAX_BYTES = 10_000_000
 """Bytes that are shown at once; a larger file is read line by line."""
 

@@ -10,9 +10,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-from toolcall_nb.tools.execution.interrupts import start_if_possible, stop_thread
-
-__all__ = ["Alarm", "Deadline", "TimedOut"]
+from toolcall_nb.threads.interrupts import start_if_possible, stop_thread
 
 _SIGNAL_SECONDS = 1.0
 """Seconds to wait for a signal that was sent; it takes microseconds."""

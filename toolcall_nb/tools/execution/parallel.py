@@ -13,13 +13,11 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json
+from toolcall_nb.threads.interrupts import STOP, check_stop, run_to_end, start_if_possible
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.execution.interrupts import STOP, check_stop, run_to_end, start_if_possible
 from toolcall_nb.tools.execution.runner import Outcome, exception_text
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
 from toolcall_nb.tools.output import ProgressCallback, ToolProgress
-
-__all__ = ["MAX_THREADS", "Job", "JobUpdate", "RunningJobs", "Started", "run_together"]
 
 MAX_THREADS = 16
 """Threads that run at the same time; further jobs are queued."""

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_text
+from toolcall_nb.threads.interrupts import check_stop
 from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
-from toolcall_nb.tools.execution.interrupts import check_stop
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
 from toolcall_nb.tools.output import Preliminary, ProgressCallback
 from toolcall_nb.tools.output.captured_output import captured_output
@@ -23,8 +23,6 @@ from toolcall_nb.tools.results.json_values import MAX_TEXT, to_json_value
 from toolcall_nb.tools.results.result import output_and_display, text_for_model
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.schemas.parameters import WrongArguments
-
-__all__ = ["Binding", "Outcome", "exception_text", "run_tool"]
 
 _DISPLAY_SECONDS = 10.0
 """Seconds in which a value has to give its output and its display."""

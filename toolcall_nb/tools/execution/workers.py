@@ -15,10 +15,8 @@ from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from toolcall_nb.threads.interrupts import OwnThread, check_stop, run_to_end
 from toolcall_nb.tools.execution.deadlines import Deadline, TimedOut
-from toolcall_nb.tools.execution.interrupts import OwnThread, check_stop, run_to_end
-
-__all__ = ["POLL_SECONDS", "OnYield", "drain", "needs_event_loop", "run_in_worker"]
 
 OnYield: TypeAlias = Callable[[Any], None]
 """A callback that gets each value that a generator yields."""

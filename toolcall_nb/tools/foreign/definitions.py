@@ -10,8 +10,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, function_origin, is_function
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
-__all__ = ["definition_tools", "is_pair"]
-
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 
 

@@ -12,8 +12,6 @@ from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
 
-__all__ = ["LANGCHAIN_CONVERTERS"]
-
 
 def _tool(tool: Any) -> list[Tool]:
     injected = _injected(tool)

@@ -13,8 +13,6 @@ from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
 
-__all__ = ["LLAMA_INDEX_CONVERTERS"]
-
 
 def _tool(tool: Any) -> list[Tool]:
     metadata = tool.metadata

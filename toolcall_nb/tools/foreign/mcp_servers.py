@@ -7,8 +7,6 @@ from typing import Any
 
 from toolcall_nb.tools.definition import Tool
 
-__all__ = ["MCP_CONVERTERS", "is_server_list", "listed_tools"]
-
 _KEYS = ("mcpServers", "servers")
 
 

@@ -11,8 +11,6 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, function_origin
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
-__all__ = ["OPENAI_AGENTS_CONVERTERS"]
-
 _NEEDS = {
     "needs_approval": ("asks for approval in an agent's run", "its function, with approval_mode='ask'"),
     "tool_input_guardrails": ("has guardrails, which only an agent's run checks", "a function that checks by itself"),

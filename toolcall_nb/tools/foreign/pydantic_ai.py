@@ -16,8 +16,6 @@ from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 from toolcall_nb.tools.schemas.pydantic_types import wrong_arguments
 
-__all__ = ["PYDANTIC_AI_CONVERTERS"]
-
 _NEEDS = {
     "takes_ctx": "takes the context of an agent's run",
     "prepare": "is prepared for each step of an agent's run",

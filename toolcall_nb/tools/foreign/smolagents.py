@@ -10,8 +10,6 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
-__all__ = ["SMOLAGENTS_CONVERTERS"]
-
 _JSON_TYPES = frozenset({"string", "boolean", "integer", "number", "array", "object", "null"})
 """The types of smolagents that JSON Schema has too; pictures, sounds and ``any`` are not constrained."""
 

@@ -22,8 +22,6 @@ from toolcall_nb.tools.mcp.open_servers import server_tools
 from toolcall_nb.tools.mcp.server import ServerFailed
 from toolcall_nb.tools.mcp.targets import Target
 
-__all__ = ["config_file_tools", "config_tools"]
-
 _SECONDS, _SECONDS_OF_SILENCE = 30.0, 300.0
 """The time limits that the ``mcp`` package has: of a step of a request, and between two pieces of an answer."""
 

@@ -15,8 +15,6 @@ from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeAlias, TypeVar
 
-__all__ = ["Connection", "ConnectionLost", "OnLine"]
-
 _POLL_SECONDS = 0.2
 """Seconds between checks for an interrupt, and for a connection that has ended."""
 

@@ -14,8 +14,6 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.results.result import Result
 
-__all__ = ["result_of"]
-
 _MEDIA = ("image/", "audio/")
 """The media types that a card shows or plays."""
 

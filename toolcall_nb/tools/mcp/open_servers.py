@@ -13,8 +13,6 @@ from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.mcp.server import McpServer, mcp_tools
 from toolcall_nb.tools.mcp.targets import Target, identity
 
-__all__ = ["server_tools"]
-
 _open: WeakValueDictionary[tuple[str, str], McpServer] = WeakValueDictionary()
 _lock = threading.Lock()
 

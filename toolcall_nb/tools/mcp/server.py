@@ -18,8 +18,6 @@ from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.results.result import Result
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments, SchemaCheck, TooCostly
 
-__all__ = ["McpServer", "ServerFailed", "mcp_tools"]
-
 _CONNECT_SECONDS = 60.0
 """Seconds that a server has to start and to list its tools."""
 

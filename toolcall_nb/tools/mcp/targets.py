@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from mcp import StdioServerParameters
 
-__all__ = ["StderrTail", "Target", "clients", "identity", "label"]
-
 Target: TypeAlias = Any
 """A command (text, or a list of its words), a URL, or an object of the ``mcp`` package: `StdioServerParameters`, a
 server in this process, a transport, or a function that makes a transport. A transport itself opens only once."""

@@ -14,14 +14,12 @@ from toolcall_nb.core.call_display import with_displayed_bundles
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.tools.execution.interrupts import start_if_possible
+from toolcall_nb.threads.interrupts import start_if_possible
 from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
 from toolcall_nb.tools.output.figures import open_figures
 from toolcall_nb.tools.output.log_text import MAX_LOG, LogText
 from toolcall_nb.tools.output.patched_streams import OUTPUT_SINK, OutputSink, PatchedMethod, output_routed
 from toolcall_nb.tools.results.result import WIDGET, clean_bundle, output_and_display
-
-__all__ = ["CapturedOutput", "captured_output"]
 
 _LOG_SECONDS = 0.04
 """Seconds between two pieces of a log: as often as a page can show them."""

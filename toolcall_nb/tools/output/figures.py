@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["close_figure", "draw_figure", "figure_methods", "figure_of", "open_figures"]
-
 
 def figure_of(value: Any) -> Any:
     """Returns a figure itself, or the figure of axes; None for any other value."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["HeadAndTail"]
-
 
 class HeadAndTail:
     """Keeps the first and the last bytes of what it is fed, ``limit`` in all, and counts the rest."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["MAX_LOG", "LogText"]
-
 MAX_LOG = 1_000_000
 """Characters of one tool's log; what comes after them is only counted."""
 

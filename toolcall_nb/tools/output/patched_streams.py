@@ -22,11 +22,9 @@ from typing import Any, Protocol, TypeAlias
 from weakref import WeakSet
 
 from toolcall_nb.core.events import Object
-from toolcall_nb.tools.execution.interrupts import STARTING
+from toolcall_nb.threads.interrupts import STARTING
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import figure_methods
-
-__all__ = ["OUTPUT_SINK", "OutputSink", "PatchedMethod", "output_routed"]
 
 
 class OutputSink(Protocol):

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ExecutionFailed", "InputOutputFailed", "InvalidInput", "ToolFailed"]
-
 
 class ToolFailed(Exception):
     """A tool could not do what it was called for; the text tells the person and the model why.

@@ -9,11 +9,9 @@ from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from typing import Any
 
-from toolcall_nb.render.escaping import escape
+from toolcall_nb.core.escaping import escape
 from toolcall_nb.tools.results.table_csv import cell_text, left_out_note
 from toolcall_nb.tools.results.value_tables import ValueTable
-
-__all__ = ["with_note"]
 
 _ELLIPSES = ("...", "…")
 _COMPARED = 100

@@ -25,16 +25,6 @@ from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_t
 from toolcall_nb.tools.results.table_csv import table_csv
 from toolcall_nb.tools.results.value_tables import array_table, numpy_items, value_table
 
-__all__ = [
-    "MAX_TEXT",
-    "has_json",
-    "safe_repr",
-    "to_json_value",
-    "to_model_text",
-    "without_addresses",
-    "write_cell",
-]
-
 _MAX_DEPTH = 100
 """Containers that are nested deeper become a text, so that recursive readers stay far below their own limit."""
 

@@ -26,8 +26,6 @@ from toolcall_nb.tools.results.json_values import (
 )
 from toolcall_nb.tools.results.value_tables import value_table
 
-__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display", "text_for_model"]
-
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLAIN = "text/plain"
 

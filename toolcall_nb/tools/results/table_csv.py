@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from toolcall_nb.tools.results.value_tables import Row, ValueTable
 
-__all__ = ["cell_text", "left_out_note", "table_csv"]
-
 _PART = 100
 """Rows that are read at once."""
 _SAMPLE = 2

@@ -17,8 +17,6 @@ from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.results.json_values import without_addresses
 
-__all__ = ["own_frames", "remember_for_debugger", "traceback_text"]
-
 _MAX_CHARACTERS = 20_000
 """Characters of a traceback; Python folds frames that repeat, but not those that alternate."""
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["Row", "ValueTable", "array_table", "numpy_items", "value_table"]
-
 Row: TypeAlias = Sequence[Any]
 
 

@@ -18,18 +18,6 @@ import msgspec
 
 from toolcall_nb.tools.workspaces import WorkspacePath
 
-__all__ = [
-    "Library",
-    "declarations",
-    "field_descriptions",
-    "fields_of",
-    "is_field_info",
-    "library_of",
-    "metadata_text",
-    "required_keys",
-    "with_descriptions",
-]
-
 Library = Literal["msgspec", "pydantic", "unknown"]
 """The library that gives a declaration its meaning."""
 

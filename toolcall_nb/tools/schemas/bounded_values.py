@@ -8,16 +8,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
-__all__ = [
-    "QUOTED_LENGTH",
-    "count_values",
-    "first_names",
-    "pattern_searcher",
-    "pattern_size",
-    "quote",
-    "with_whole_numbers",
-]
-
 QUOTED_LENGTH = 200
 """Characters of a value that a message quotes."""
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Documentation", "read_docstring"]
-
 _Place = Literal["description", "parameters", "left out"]
 _Style = Literal["google", "numpy", "field", "text"]
 

@@ -28,8 +28,6 @@ from toolcall_nb.tools.schemas.bounded_values import (
 )
 from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
 
-__all__ = ["SchemaArguments", "SchemaCheck", "TooCostly"]
-
 _STEPS = 100_000
 """Keywords that are checked for one value; a value of many items may have more, in proportion."""
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from toolcall_nb.core.events import Json, Object
 
-__all__ = ["read_json_texts"]
-
 _MOST_STEPS = 200
 """The most schemas that are looked at for one argument; a server's schema may refer to itself."""
 _NO_TYPES: frozenset[str] = frozenset()

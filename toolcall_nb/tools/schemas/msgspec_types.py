@@ -18,8 +18,6 @@ from toolcall_nb.tools.schemas.annotations import declarations, field_descriptio
 from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, json_type
 from toolcall_nb.tools.workspaces import WORKSPACE_PATH_SCHEMA, WorkspacePath, workspace
 
-__all__ = ["MsgspecTypes"]
-
 _PLACE = re.compile(r"(?P<what>.*) - at (?P<is_key>`key` in )?`\$(?P<place>.*)`", re.DOTALL)
 """Matches the place in msgspec's error messages, where ``$`` is the value."""
 

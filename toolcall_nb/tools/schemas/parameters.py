@@ -9,8 +9,6 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import Json
 
-__all__ = ["Parameter", "Unsupported", "WrongArguments", "json_type"]
-
 
 class Parameter(Struct, frozen=True):
     """One parameter: its type as annotated, and whether it is required.

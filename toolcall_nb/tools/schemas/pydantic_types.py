@@ -21,8 +21,6 @@ from toolcall_nb.errors import MissingPackageError
 from toolcall_nb.tools.schemas.annotations import field_descriptions, is_field_info, with_descriptions
 from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
 
-__all__ = ["ModelArguments", "PydanticTypes", "wrong_arguments"]
-
 _IGNORED_FIELD = "UnsupportedFieldAttributeWarning"
 """The warning of pydantic that it ignores a declaration, such as an alias inside ``Optional``."""
 

@@ -30,8 +30,6 @@ from toolcall_nb.tools.schemas.annotations import (
 from toolcall_nb.tools.schemas.msgspec_types import MsgspecTypes
 from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
 
-__all__ = ["Signature", "read_signature"]
-
 
 class _Types(Protocol):
     """The types of a function's parameters as one library reads them; ``schemas`` are in the parameters' order."""

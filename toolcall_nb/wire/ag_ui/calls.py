@@ -10,8 +10,6 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.wire.ag_ui.terms import NO_EVENT, custom_event, extension, other_fields
 from toolcall_nb.wire.base import JsonText
 
-__all__ = ["CallWriter", "MessageIds"]
-
 _INTERRUPTED = "The call was interrupted before it had a result."
 _DENIED = "The call was denied"
 _NO_CALL = "This was no call: its text stays text."

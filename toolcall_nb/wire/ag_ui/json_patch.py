@@ -9,8 +9,6 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.errors import WireError
 
-__all__ = ["PatchedDocument"]
-
 _MAX_COPIED = 1_000_000
 """The limit for all copies within one document, in characters of JSON: each copy may double the document."""
 

@@ -13,8 +13,6 @@ from toolcall_nb.wire.ag_ui.state import StateReader
 from toolcall_nb.wire.ag_ui.terms import CHUNK, ROLES, USAGE, chunk_events, extension_of, text_field
 from toolcall_nb.wire.base import JsonEvents, JsonText, connection_lost, list_or_empty, object_or_empty
 
-__all__ = ["AgUiDecoder"]
-
 _ASIDE = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
 """Events that may come between the chunks of one message (client, chunks/transform.ts)."""
 

@@ -10,8 +10,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.wire.ag_ui.terms import ROLES
 from toolcall_nb.wire.base import JsonText, list_or_empty, object_or_empty
 
-__all__ = ["EmittedIds", "snapshot_events"]
-
 
 class EmittedIds:
     """The ids of the messages and calls that the stream, or the request that it answers, contained so far."""

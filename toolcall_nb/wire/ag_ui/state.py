@@ -10,8 +10,6 @@ from toolcall_nb.errors import WireError
 from toolcall_nb.wire.ag_ui.json_patch import PatchedDocument
 from toolcall_nb.wire.ag_ui.terms import STATE, chunk_events, text_field
 
-__all__ = ["StateReader"]
-
 
 class StateReader:
     """Emits the state and the activities as data parts.

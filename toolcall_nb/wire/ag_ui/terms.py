@@ -9,25 +9,6 @@ from toolcall_nb.core.events import Event, Json, Object, from_dict, to_dict
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.base import object_or_empty
 
-__all__ = [
-    "CHUNK",
-    "EVENT_TYPES",
-    "METADATA_KEY",
-    "NO_EVENT",
-    "PROTOCOL_VERSION",
-    "ROLES",
-    "STATE",
-    "USAGE",
-    "WIRE_LOSSES",
-    "WIRE_NAME",
-    "chunk_events",
-    "custom_event",
-    "extension",
-    "extension_of",
-    "other_fields",
-    "text_field",
-]
-
 WIRE_NAME = "ag-ui"
 WIRE_LOSSES = (
     "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to be "

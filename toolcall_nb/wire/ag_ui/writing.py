@@ -19,8 +19,6 @@ from toolcall_nb.wire.ag_ui.terms import (
 )
 from toolcall_nb.wire.base import Frames, object_or_empty
 
-__all__ = ["AgUiEncoder"]
-
 _ROLES = ("system", "user", "assistant")
 
 

@@ -1,0 +1,135 @@
+"""Reads SDK objects as JSON values, without importing any SDK. `get` and `object_fields` are the main functions."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from toolcall_nb.core.text import MAX_LEVELS
+
+
+def type_name(thing: Any) -> str:
+    """Returns ``package.module.Class`` of an object."""
+    cls = type(thing)
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def class_names(cls: type) -> list[tuple[str, str]]:
+    """Returns module and name of the class and its bases, in method resolution order."""
+    return [(str(base.__module__), base.__name__) for base in cls.__mro__]
+
+
+def object_type(thing: Any, *packages: str) -> str:
+    """Returns the ``type`` of a mapping or of an object from these packages; empty for anything else."""
+    if isinstance(thing, Mapping):
+        return get(thing, "type", str) or ""
+    kind = getattr(thing, "type", "") if type_name(thing).startswith(packages) else ""
+    return kind if isinstance(kind, str) else ""
+
+
+def dump(thing: Any) -> Any:
+    """Returns a mapping as it is, and a Pydantic model or dataclass as a dict; None for anything else.
+
+    Pydantic models are dumped with the aliases of the wire format and without fields that are not set.
+    """
+    if isinstance(thing, Mapping):
+        return thing
+    model_dump = getattr(thing, "model_dump", None)
+    if callable(model_dump) and not isinstance(thing, type):
+        return model_dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        return {item.name: getattr(thing, item.name) for item in dataclasses.fields(thing)}
+    return None
+
+
+def object_fields(thing: Any) -> Mapping[str, Any]:
+    """Returns a mapping, or an SDK object as one; an empty mapping for anything else."""
+    return thing if isinstance(thing, Mapping) else as_mapping(dump(thing))
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Returns the value if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def get(value: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
+    """Returns ``value[name]`` if it is there and of this kind, else None. Providers omit fields and send null."""
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, kind) and not (isinstance(found, bool) and kind is int) else None
+
+
+def nonempty(value: Any, name: str) -> str | None:
+    """Returns the string ``value[name]``; None where it is missing or empty, as some providers send it."""
+    found: str | None = get(value, name, str)
+    return found or None
+
+
+def first_items(thing: Any, most: int = 40) -> list[Any]:
+    """Returns the first items of a list or tuple; an empty list for anything else."""
+    return list(thing[:most]) if type(thing) in (list, tuple) else []
+
+
+def as_json_value(thing: Any) -> Any:
+    """Returns any object as a JSON value. Never raises, and never names a memory address.
+
+    Models and dataclasses become objects, sets and tuples lists, bytes base64 text, dates ISO text. Any other object
+    becomes its text, or the name of its type if it has no text, contains itself or lies too deep.
+    """
+    return _value(thing, ())
+
+
+def _value(thing: Any, within: tuple[int, ...]) -> Any:
+    if thing is None or isinstance(thing, bool | int | str):
+        return thing if not isinstance(thing, str) else str(thing)
+    if isinstance(thing, float):
+        return thing if math.isfinite(thing) else str(thing)
+    if isinstance(thing, bytes | bytearray):
+        return base64.b64encode(thing).decode("ascii")
+    if id(thing) in within or len(within) == MAX_LEVELS:
+        return f"<{type_name(thing)}>"
+    within = (*within, id(thing))
+    if isinstance(thing, list | tuple):
+        return [_value(item, within) for item in thing]
+    if isinstance(thing, set | frozenset):
+        return sorted((_value(item, within) for item in thing), key=str)
+    return _object_value(thing, within)
+
+
+def _object_value(thing: Any, within: tuple[int, ...]) -> Any:
+    try:
+        fields = dump(thing)
+        if fields is not None:
+            return {str(key): _value(value, within) for key, value in fields.items()}
+        has_text = any(name in vars(base) for base in type(thing).__mro__[:-1] for name in ("__str__", "__repr__"))
+        iso = getattr(thing, "isoformat", None)
+        return str(iso() if callable(iso) else thing) if has_text else f"<{type_name(thing)}>"
+    except Exception:
+        return f"<{type_name(thing)}>"
+
+
+def as_json_text(value: Any) -> str:
+    """Returns the value as JSON text; of a value that has none, a description."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        return describe_shape(value)
+
+
+def joined_text(content: Any) -> str:
+    """Returns the text of a provider's content: a string, or the ``text`` of its parts; else the content as JSON."""
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [text for part in parts if (text := get(part, "text", str)) is not None]
+    return "\n\n".join(texts) if texts else as_json_text(content)
+
+
+def describe_shape(item: Any) -> str:
+    """Describes an object in an error message: the first keys of a mapping, else the type's name."""
+    if isinstance(item, Mapping):
+        return f"A mapping with {', '.join(repr(key)[:40] for key in list(item)[:6]) or 'nothing'}"
+    return f"Something of the type {type(item).__qualname__}"

@@ -1,0 +1,272 @@
+"""One run as pages see it: `LiveDocument` makes numbered steps of its events, and the whole state for a page that asks.
+
+The steps are described in ``frontend/src/protocol.js``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec.structs import replace
+
+from toolcall_nb.approvals.page import ApprovalForm
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event
+from toolcall_nb.live_runs.clocks import RUN, Clocks
+from toolcall_nb.live_runs.status import RunStatus
+from toolcall_nb.render.run_footer import USAGE_FOLD
+
+if TYPE_CHECKING:
+    from toolcall_nb.render import LiveHtml
+    from toolcall_nb.render.html_output.nodes import Patch
+
+_Step: TypeAlias = dict[str, Any]
+
+_STARTS = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError})
+_TIMED = frozenset({ev.ToolExecution, ev.Abort, *CALL_ENDS})
+"""The events that start or stop a clock."""
+
+
+class LiveDocument:
+    """Collects what happens in a run. `flush` sends it as one numbered step; `state` is the whole. Safe in any thread.
+
+    ``source`` renders the events. ``send`` passes a step on to the pages; it is called with the lock held, so that
+    steps leave in their order. ``timings`` are the calls' own durations in seconds; the duration of any other call is
+    the time between its start and its end here. ``clock`` returns seconds. Its time is sent with every change of a
+    clock, so that a page that was asleep counts from the right moment. The run ``began`` at that time of the clock, by
+    default now.
+    """
+
+    def __init__(
+        self,
+        source: LiveHtml,
+        send: Callable[[_Step], None],
+        *,
+        info: str = "",
+        timings: Mapping[str, float] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        began: float | None = None,
+    ) -> None:
+        self.opened: dict[str, bool] = {}
+        """The cards and folds that the reader opened or closed: by call id, or by the fold's own key."""
+        self.seq = 0
+        self._lock = threading.RLock()
+        self._source = source
+        self._send = send
+        self._timings = timings if timings is not None else {}
+        self._clocks = Clocks(clock, began)
+        self._status = RunStatus()
+        self._opened_nodes: dict[str, bool] = {}
+        self._cards: dict[str, str] = {}  # the node of each call's card
+        self._asks: dict[str, ApprovalForm] = {}  # by node
+        self._info = info
+        self._foot = ""
+        self._stop_hint = ""
+        self._done = False
+        self._is_torn = False  # an interrupt came while an event was drawn: its patches may be lost
+        # What the next step sends
+        self._undrawn: Event | None = None  # the first event of a text
+        self._undrawn_fields: Any = None  # its fields without the piece
+        self._pieces: list[str] = []  # the pieces of that text
+        self._patches: list[Patch] = []
+        self._news: _Step = {}
+        self._announcements: list[str] = []
+        self._sent = (self._status.text, info)
+
+    def apply(self, event: Event) -> bool:
+        """Takes one event in. Returns whether there is anything to send."""
+        with self._lock:
+            cls = type(event)
+            if self._undrawn is not None:
+                if cls is type(self._undrawn) and OTHER_FIELDS[cls](event) == self._undrawn_fields:
+                    self._pieces.append(getattr(event, PIECE_FIELDS[cls]))
+                    return True
+                self.draw_pending_text()
+            if cls in PIECE_FIELDS and (piece := getattr(event, PIECE_FIELDS[cls])):
+                self._pieces, self._undrawn_fields, self._undrawn = [piece], OTHER_FIELDS[cls](event), event
+                return True
+            self._announcements += self._status.apply(event)
+            self._draw(event)
+            if cls in _TIMED:
+                self._set_clocks(event)
+            return self._has_news()
+
+    def recall(self, events: Iterable[Event]) -> None:
+        """Takes in the events of earlier turns: they are drawn, but neither timed nor announced."""
+        with self._lock:
+            for event in events:
+                self._draw(event)
+
+    def draw_pending_text(self) -> None:
+        """Draws the text that was taken in and not drawn yet. What goes on is the same after its last piece."""
+        with self._lock:
+            if self._undrawn is None:
+                return
+            text, self._undrawn, pieces = self._undrawn, None, self._pieces
+            if len(pieces) > 1:
+                text = replace(text, **{PIECE_FIELDS[type(text)]: "".join(pieces)})
+            self._announcements += self._status.apply(text)
+            self._draw(text)
+
+    def _draw(self, event: Event) -> None:
+        was_torn, self._is_torn = self._is_torn, True
+        patches = self._source.apply(event)
+        self._patches += patches
+        if type(event) in _STARTS:
+            self._note_card(event, patches)
+        self._is_torn = was_torn
+
+    def _note_card(self, event: Any, patches: list[Patch]) -> None:
+        """Notes the outermost node of a call if it has just got its card."""
+        for patch in patches:
+            is_outermost = patch[0] == "insert" and self._source.call_of(patch[2]) is None
+            if is_outermost and self._source.call_of(patch[1]) == event.tool_call_id:
+                self._cards[event.tool_call_id] = patch[1]
+                return  # the patches after it are what is in the card
+
+    def ask(self, call: str, form: ApprovalForm | None) -> bool:
+        """Has the pages ask a person about a call; None ends that. Returns False if the call has no card to ask in."""
+        with self._lock:
+            self.draw_pending_text()
+            node = self._cards.get(call)
+            if node is None:
+                return False
+            self._asks.pop(node, None)
+            if form is not None:
+                self._asks[node] = form
+                self._announcements += [form["problem"]] if "problem" in form else []
+            self._news["asks"] = dict(self._asks)
+            self.flush()
+            return True
+
+    def choose(self, node: str, is_open: bool) -> None:
+        """Notes that the reader has opened or closed a card or a fold; ``node`` may be `USAGE_FOLD` below the run."""
+        with self._lock:
+            self.draw_pending_text()
+            key = USAGE_FOLD if node == USAGE_FOLD else self._source.call_of(node)
+            if key is not None:
+                self._opened_nodes[node] = self.opened[key] = is_open
+                self._patches += self._source.set_open(key, is_open)
+                self.flush()
+
+    def replace_stop_button(self, hint: str) -> None:
+        """Has the pages show this hint in place of the Stop button, which would do nothing."""
+        with self._lock:
+            self._stop_hint = self._news["stop_hint"] = hint
+
+    def finish(self, info: str, foot: str = "") -> None:
+        """Ends the run. ``info`` is the line that stays below it; ``foot`` is HTML that takes the place of the line."""
+        with self._lock:
+            self.draw_pending_text()
+            self._patches += self._source.close()
+            self._stop_clocks()
+            self._clocks.stop(RUN)
+            self._status.finish()
+            self._info, self._foot = info, foot
+            self._done = True
+            self._asks.clear()
+            self._news |= {"done": True, "clocks": self._clocks.all(), "asks": {}, "foot": foot}
+
+    def flush(self) -> None:
+        """Sends what changed since the last step, if anything did."""
+        with self._lock:
+            self.draw_pending_text()
+            if self._has_news():
+                self.seq += 1
+                self._send(self.state() if self._is_torn else self._next_step())
+
+    def _has_news(self) -> bool:
+        if self._patches or self._news or self._announcements or self._clocks.news:
+            return True
+        return self._sent != (self._status.text, self._info)
+
+    def _next_step(self) -> _Step:
+        status, info = self._status.text, self._info
+        step: _Step = {"type": "patches", "seq": self.seq, "patches": shortened(self._patches)}
+        if self._clocks.news:
+            step |= {"clocks": self._clocks.news, "now": self._clocks.now()}
+        step |= self._news
+        if status != self._sent[0]:
+            step["status"] = status
+        if info != self._sent[1]:
+            step["info"] = info
+        if self._announcements:
+            step["say"] = self._announcements
+        self._patches, self._news, self._announcements, self._clocks.news = [], {}, [], {}
+        self._sent = (status, info)
+        return step
+
+    def state(self) -> _Step:
+        """Returns everything, with the announcements that still hold: who gets this may not have heard them.
+
+        What is not sent yet is sent first, so that the next step fits this state. After a torn event it is only here.
+        """
+        with self._lock:
+            self.draw_pending_text()
+            if self._is_torn:
+                self._is_torn = False
+                self._next_step()
+            self.flush()
+            return {
+                "type": "state",
+                "seq": self.seq,
+                "patches": shortened(self._source.snapshot()),
+                "opened": dict(self._opened_nodes),
+                "clocks": self._clocks.all(),
+                "now": self._clocks.now(),
+                "asks": dict(self._asks),
+                "say": self._status.standing,
+                "status": self._status.text,
+                "info": self._info,
+                "foot": self._foot,
+                "stop_hint": self._stop_hint,
+                "done": self._done,
+            }
+
+    def _set_clocks(self, event: Event) -> None:
+        """Starts or stops the clock of the card that the event is about."""
+        match event:
+            case ev.ToolExecution(status="running") if event.tool_call_id in self._cards:
+                self._clocks.start(self._cards[event.tool_call_id])
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case _ if isinstance(event, CALL_ENDS) and event.tool_call_id in self._cards:
+                self._clocks.stop(self._cards[event.tool_call_id], self._timings.get(event.tool_call_id))
+            case ev.Abort():
+                self._stop_clocks()
+
+    def _stop_clocks(self) -> None:
+        for node in self._clocks.all().keys() - {RUN}:
+            self._clocks.stop(node, self._timings.get(self._source.call_of(node) or ""))
+
+
+def shortened(patches: Iterable[Patch]) -> list[list[Any]]:
+    """Returns the patches as a page reads them. Text that was appended in pieces to one node becomes one piece.
+
+    Most patches bring a few characters, so their size counts. The second item tells which is which: a string, the
+    parent of a new node; a number, the start of a splice; or none. `toolcall_nb.render.html_output.nodes` says what
+    they mean.
+
+        [id, parent, before, html]    insert
+        [id, start, text]             splice that deletes nothing
+        [id, start, text, deleted]    splice
+        [id]                          remove
+    """
+    result: list[list[Any]] = []
+    end: tuple[str, int] | None = None  # the node that the last patch wrote to, and the place behind its text
+    for kind, node, *values in patches:
+        if kind != "splice":
+            result.append([node, *values])
+            end = None
+            continue
+        start, deleted, text = values
+        if deleted == 0 and end == (node, start):
+            result[-1][2] += text
+        else:
+            result.append([node, start, text, deleted] if deleted else [node, start, text])
+        end = (node, start + (len(text) if text.isascii() else len(text.encode("utf-16-le")) // 2))
+    return result

@@ -1,0 +1,158 @@
+"""Describes what is going on in a run, for the line below it and for screen readers: `RunStatus`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import END_STATES, CallEnd, State
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.invisible_characters import escape_invisible
+
+_MAX_NAME = 60
+_MAX_WORDS = 200
+
+_END_WORDS: Mapping[State, str] = {
+    State.OUTPUT_AVAILABLE: "completed",
+    State.OUTPUT_ERROR: "failed",
+    State.OUTPUT_DENIED: "denied",
+    State.INTERRUPTED: "interrupted",
+}
+_BOUNDARIES = frozenset({ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *END_STATES})
+"""The events that end the words of an `events.Status`. Text ends them too."""
+_CALLING = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolExecution)
+_NOT_WRITING = frozenset({ev.StartStep, ev.ReasoningStart, *_CALLING, *END_STATES})
+"""The events with which the model has stopped writing text."""
+_PAUSES = frozenset({ev.TextEnd, ev.FinishStep, ev.Finish})
+"""The events with which it has stopped if a call is open; otherwise the next event decides."""
+
+
+class RunStatus:
+    """Follows a run: `text` is what goes on now, and `apply` returns what is to be announced to a screen reader.
+
+    Only boundaries are announced: nobody could follow all events read aloud. The words of an `events.Status` stand
+    until they are taken back, or until something begins or ends that they cannot be about.
+    """
+
+    def __init__(self) -> None:
+        self._words = ""
+        self._is_over = False
+        self._is_writing = False
+        self._asked: dict[str, str] = {}  # calls by approval
+        self._open: dict[str, str] = {}  # names by call id
+        self._running: set[str] = set()  # the open calls whose tools were started
+        self._role: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The present activity; empty after the end. A running tool is more important than the text around its call."""
+        if self._is_over:
+            return ""
+        if self._asked:
+            return "Waiting for you"
+        if self._words:
+            return self._words
+        if self._running and (running := [name for call, name in self._open.items() if call in self._running]):
+            return f"Running {_listed(running)}…"
+        if self._is_writing:
+            return "Writing…"
+        return f"Calling {_listed(self._open.values())}…" if self._open else "Thinking…"
+
+    @property
+    def standing(self) -> list[str]:
+        """The announcements that still hold: the open questions, or else the call that began last."""
+        if self._asked:
+            return [self._question(call) for call in self._asked.values()]
+        return [f"Tool {name} called" for name in [*self._open.values()][-1:]]
+
+    def finish(self) -> None:
+        """Notes that the run is over."""
+        self._is_over, self._asked, self._open = True, {}, {}
+
+    def apply(self, event: Event) -> list[str]:
+        """Takes one event in; returns the announcements, mostly none."""
+        if isinstance(event, ev.TextDelta):
+            if event.delta.strip():  # a blank line shows nothing
+                self._words, self._is_writing = "", True
+            return []
+        kind = type(event)
+        if kind in _BOUNDARIES:
+            self._words = ""
+        if kind in _NOT_WRITING or (kind in _PAUSES and self._open):
+            self._is_writing = False
+        handler = _HANDLERS.get(kind)
+        return (handler(self, event) if handler is not None else None) or []
+
+    def _status(self, event: ev.Status) -> None:
+        self._words = " ".join(event.text.split())[:_MAX_WORDS]
+
+    def _start(self, event: ev.Start) -> None:
+        self._role = event.role
+
+    def _execution(self, event: ev.ToolExecution) -> None:
+        if event.status == "running":
+            self._running.add(event.tool_call_id)
+
+    def _ask(self, event: ev.ToolApprovalRequest) -> list[str]:
+        if event.is_automatic:
+            return []
+        self._asked[event.approval_id] = event.tool_call_id
+        return [self._question(event.tool_call_id)]
+
+    def _answer(self, event: ev.ToolApprovalResponse) -> None:
+        self._asked.pop(event.approval_id, None)
+
+    def _end(self, event: CallEnd) -> list[str]:
+        if isinstance(event, ev.ToolOutputAvailable) and event.preliminary:
+            return []
+        begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
+        ended = f"Tool {self._name(event.tool_call_id)} {_END_WORDS[END_STATES[type(event)]]}"
+        self._forget(event.tool_call_id)
+        return [*begun, ended]
+
+    def _finish(self, _: ev.Finish) -> list[str]:
+        self._running.clear()
+        return [] if self._role in ("user", "system") else ["Answer finished"]
+
+    def _abort(self, _: ev.Abort) -> list[str]:
+        for state in (self._open, self._asked, self._running):
+            state.clear()
+        return ["Answer stopped"]
+
+    def _question(self, call: str) -> str:
+        return f"Tool {self._name(call)} asks for approval"
+
+    def _begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[str]:
+        call, name = event.tool_call_id, escape_invisible(event.tool_name[:_MAX_NAME])
+        announcements = [] if call in self._open else [f"Tool {name} called"]
+        self._open[call] = name
+        return announcements
+
+    def _forget(self, call: str) -> None:
+        self._open.pop(call, None)
+        self._running.discard(call)
+        self._asked = {approval: asked for approval, asked in self._asked.items() if asked != call}
+
+    def _name(self, call: str) -> str:
+        return self._open.get(call, "call")
+
+
+_HANDLERS: Mapping[type, Callable[[RunStatus, Any], list[str] | None]] = {
+    ev.Status: RunStatus._status,
+    ev.Start: RunStatus._start,
+    ev.ToolInputStart: RunStatus._begin,
+    ev.ToolInputAvailable: RunStatus._begin,
+    ev.ToolExecution: RunStatus._execution,
+    ev.ToolApprovalRequest: RunStatus._ask,
+    ev.ToolApprovalResponse: RunStatus._answer,
+    **dict.fromkeys(END_STATES, RunStatus._end),
+    ev.ToolRetracted: lambda status, event: status._forget(event.tool_call_id),
+    ev.Finish: RunStatus._finish,
+    ev.Abort: RunStatus._abort,
+    ev.Error: lambda status, event: ["Error"],
+}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names))[: 2 * _MAX_NAME]

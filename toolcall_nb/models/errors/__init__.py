@@ -1,4 +1,0 @@
-"""Provider errors: recognises an exception of any SDK and turns it into one sentence with the remedy.
-
-`toolcall_nb.models.errors.translation.as_model_error` is the entry point.
-"""

@@ -1,0 +1,248 @@
+"""Pairs the items of two sequences that belong together: `align` in order, `match` in any order.
+
+`align` works in steps, from certain to uncertain. What one step pairs divides the rest into gaps for the next:
+
+1. Equal items at both ends are paired. If only a few are left, step 3 is next.
+2. Items whose key occurs once on each side are paired, as many as keep the order (patience diff: Bram Cohen). Each gap
+   between them starts again at step 1.
+3. A small gap is paired so that the sum of all scores is the highest that keeps the order.
+4. In a large gap, each item is paired with the next one within `WINDOW` that is equal or else similar. Such a gap is
+   reported as coarse.
+
+The work is linear for sequences that are mostly equal, and at most about `WINDOW` comparisons for each item of others.
+The result does not depend on which sequence comes first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+SMALL_GAP = 40_000
+"""The most pairs of items in a gap for which all scores are compared."""
+WINDOW = 64
+"""How far a partner may be in a large gap."""
+_FEW = 2_500
+"""The most pairs of items in a gap that is not divided: the best order is certain, and costs little."""
+_ROUNDS = 16
+"""How often a gap is divided by items that occur once; a few times are enough for all but contrived sequences."""
+
+Score: TypeAlias = Callable[[int, int], int]
+"""Says how well an item of the first sequence and one of the second fit, by their positions: 0 if they do not."""
+
+
+class Alignment(NamedTuple):
+    """Pairs of positions, ascending in both sequences, and the pairs among them that are from a large gap."""
+
+    pairs: list[tuple[int, int]]
+    coarse: frozenset[tuple[int, int]] = frozenset()
+
+
+class _Gap(NamedTuple):
+    """A part of both sequences, between two pairs. ``ends`` are exclusive."""
+
+    a: int
+    a_end: int
+    b: int
+    b_end: int
+    rounds: int = 0
+
+
+def align(a: Sequence[Any], b: Sequence[Any], score: Score | None = None) -> Alignment:
+    """Pairs items of two sequences of keys, in order. Keys are hashable and can be sorted.
+
+    Items with equal keys belong together. Without a ``score``, no others do.
+    """
+    if list(b) < list(a):
+        found = _align(b, a, None if score is None else lambda i, j: score(j, i))
+        return Alignment([(j, i) for i, j in found.pairs], frozenset((j, i) for i, j in found.coarse))
+    return _align(a, b, score)
+
+
+def _align(a: Sequence[Any], b: Sequence[Any], score: Score | None) -> Alignment:
+    pairs: list[tuple[int, int]] = []
+    coarse: list[tuple[int, int]] = []
+    gaps = [_Gap(0, len(a), 0, len(b))]
+    while gaps:
+        gap = _without_ends(a, b, gaps.pop(), pairs)
+        if gap.a == gap.a_end or gap.b == gap.b_end:
+            continue
+        is_few = (gap.a_end - gap.a) * (gap.b_end - gap.b) <= _FEW
+        anchors = _anchors(a, b, gap) if gap.rounds < _ROUNDS and not is_few else []
+        if anchors:
+            pairs += anchors
+            gaps += _between(gap, anchors)
+            continue
+        near, far = _candidates(a, b, gap, score)
+        if len(near) * len(far) <= SMALL_GAP:
+            pairs += _best(a, b, near, far, score)
+        else:
+            found = list(_nearest(a, b, near, far, score))
+            pairs += found
+            coarse += found
+    return Alignment(sorted(pairs), frozenset(coarse))
+
+
+def _without_ends(a: Sequence[Any], b: Sequence[Any], gap: _Gap, pairs: list[tuple[int, int]]) -> _Gap:
+    """Pairs the equal items at both ends of a gap, and returns what is between them."""
+    i, i_end, j, j_end, rounds = gap
+    while i < i_end and j < j_end and a[i] == b[j]:
+        pairs.append((i, j))
+        i, j = i + 1, j + 1
+    while i < i_end and j < j_end and a[i_end - 1] == b[j_end - 1]:
+        i_end, j_end = i_end - 1, j_end - 1
+        pairs.append((i_end, j_end))
+    return _Gap(i, i_end, j, j_end, rounds)
+
+
+def _anchors(a: Sequence[Any], b: Sequence[Any], gap: _Gap) -> list[tuple[int, int]]:
+    """Returns the longest row of pairs, in order, whose key occurs once on each side of the gap."""
+    often_a, often_b = Counter(a[gap.a : gap.a_end]), Counter(b[gap.b : gap.b_end])
+    place = {b[j]: j for j in range(gap.b, gap.b_end) if often_b[b[j]] == 1}
+    unique = [(i, place[a[i]]) for i in range(gap.a, gap.a_end) if often_a[a[i]] == 1 and a[i] in place]
+    return _longest_ascending(unique)
+
+
+def _longest_ascending(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Returns the longest subsequence whose second positions ascend; the first positions do already."""
+    ends: list[int] = []  # the lowest last position of a row of each length
+    last: list[int] = []  # which pair that is
+    before: list[int] = []
+    for number, (_, j) in enumerate(pairs):
+        length = bisect_left(ends, j)
+        ends[length : length + 1] = [j]
+        last[length : length + 1] = [number]
+        before.append(last[length - 1] if length else -1)
+    row = []
+    number = last[-1] if last else -1
+    while number >= 0:
+        row.append(pairs[number])
+        number = before[number]
+    return row[::-1]
+
+
+def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> Iterator[_Gap]:
+    i, j = gap.a, gap.b
+    for next_i, next_j in [*anchors, (gap.a_end, gap.b_end)]:
+        yield _Gap(i, next_i, j, next_j, gap.rounds + 1)
+        i, j = next_i + 1, next_j + 1
+
+
+def _candidates(a: Sequence[Any], b: Sequence[Any], gap: _Gap, score: Score | None) -> tuple[list[int], list[int]]:
+    """Returns the positions in the gap that may have a partner: without a score, only those with equal keys."""
+    here, there = range(gap.a, gap.a_end), range(gap.b, gap.b_end)
+    if score is not None:
+        return list(here), list(there)
+    common = {a[i] for i in here} & {b[j] for j in there}
+    return [i for i in here if a[i] in common], [j for j in there if b[j] in common]
+
+
+def _best(
+    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+) -> Iterator[tuple[int, int]]:
+    """Yields the pairs, in order, with the highest sum of scores."""
+    scores = [[int(a[i] == b[j]) if score is None else score(i, j) for j in far] for i in near]
+    best = [[0] * (len(far) + 1) for _ in range(len(near) + 1)]
+    for i in range(len(near) - 1, -1, -1):
+        below, row, fits = best[i + 1], best[i], scores[i]
+        for j in range(len(far) - 1, -1, -1):
+            value = row[j + 1] if row[j + 1] > below[j] else below[j]
+            fit = fits[j]
+            row[j] = fit + below[j + 1] if fit and fit + below[j + 1] >= value else value
+    i = j = 0
+    while i < len(near) and j < len(far):
+        fit = scores[i][j]
+        if fit and best[i][j] == fit + best[i + 1][j + 1]:
+            yield near[i], far[j]
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+
+
+def _nearest(
+    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+) -> Iterator[tuple[int, int]]:
+    """Yields for each item the next one within the window that is equal, or else one that is similar."""
+    places: dict[Any, list[int]] = defaultdict(list)
+    for number, j in enumerate(far):
+        places[b[j]].append(number)
+    start = 0
+    for i in near:
+        equal = places.get(a[i], ())
+        number = bisect_left(equal, start)
+        is_near = number < len(equal) and equal[number] < start + WINDOW
+        place: int | None = equal[number] if is_near else None
+        if place is None and score is not None:
+            window = range(start, min(start + WINDOW, len(far)))
+            place = next((each for each in window if score(i, far[each])), None)
+        if place is not None:
+            yield i, far[place]
+            start = place + 1
+
+
+# In any order ---------------------------------------------------------------------------------------------------
+
+
+def match(a: Sequence[Any], b: Sequence[Any], score: Score) -> list[tuple[int, int]]:
+    """Pairs items in any order: those with equal keys first, then as many similar ones as possible.
+
+    Of similar items, better fits are tried first. This is maximum bipartite matching (Kuhn's algorithm), so the answer
+    does not depend on the order in which the items come. Beyond `SMALL_GAP` possible pairs, only equal ones are paired.
+    """
+    if list(b) < list(a):
+        return sorted((i, j) for j, i in _match(b, a, lambda i, j: score(j, i)))
+    return sorted(_match(a, b, score))
+
+
+def _match(a: Sequence[Any], b: Sequence[Any], score: Score) -> Iterator[tuple[int, int]]:
+    places: dict[Any, list[int]] = defaultdict(list)
+    for j in range(len(b) - 1, -1, -1):
+        places[b[j]].append(j)
+    left = []
+    for i, key in enumerate(a):
+        if places[key]:
+            yield i, places[key].pop()
+        else:
+            left.append(i)
+    free = sorted(j for js in places.values() for j in js)
+    if len(left) * len(free) <= SMALL_GAP:
+        yield from _maximum(left, free, score)
+
+
+def _maximum(left: list[int], free: list[int], score: Score) -> list[tuple[int, int]]:
+    """Returns a maximum matching: for each item in turn, others change their partners where that makes room for it."""
+    fits = {i: sorted((-fit, j) for j in free if (fit := score(i, j))) for i in left}
+    mate: dict[int, int] = {}
+    partner: dict[int, int] = {}  # the same, by the position on the right
+    for i in sorted(left, key=lambda i: fits[i]):
+        place, reached = _free_place(i, fits, partner)
+        while place is not None:
+            here = reached[place]
+            former = mate.get(here)
+            mate[here], partner[place] = place, here
+            place = former
+    return list(mate.items())
+
+
+def _free_place(
+    start: int, fits: dict[int, list[tuple[int, int]]], partner: dict[int, int]
+) -> tuple[int | None, dict[int, int]]:
+    """Looks for a free position on the right, by way of items that could change their partners.
+
+    Returns it, or None, and by each position that was reached the item from which it was.
+    """
+    reached: dict[int, int] = {}
+    row = deque([start])
+    while row:
+        here = row.popleft()
+        for _, j in fits[here]:
+            if j not in reached:
+                reached[j] = here
+                if j not in partner:
+                    return j, reached
+                row.append(partner[j])
+    return None, reached

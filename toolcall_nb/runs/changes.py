@@ -1,0 +1,207 @@
+"""The changes between two paired items of runs: `item_changes`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from toolcall_nb.core.comparison import ASPECTS, Aspect, FieldChange, is_other_time
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall, Transcript
+from toolcall_nb.render.value_lines import Bounds, draw_value, format_count
+from toolcall_nb.runs.metadata_names import name_aspect, value_aspect, without_ids
+from toolcall_nb.runs.run_items import RunItem, compared_fields
+from toolcall_nb.runs.text_lines import MAX_COMPARED, compare_lines, compare_paragraphs
+
+_MAX_CHANGES = 100
+"""The most changes of one item that are kept."""
+_LINE = 60
+"""A text that is longer, or has several lines, is compared by line."""
+_BOUNDS = Bounds(characters=MAX_COMPARED, rows=100_000, depth=64, key=1_000)
+_PLAIN_KEY = re.compile(r"\w+")
+
+
+def item_changes(a: RunItem, b: RunItem, ignored: Sequence[str] = ()) -> tuple[FieldChange, ...]:
+    """Returns the differences between two items of the same kind, by aspect, without those that are ignored.
+
+    Beyond a number of them, the last one says how many there are in all.
+    """
+    changes = [change for change in _CHANGES[a.kind](a.value, b.value) if change.aspect not in ignored]
+    changes.sort(key=lambda change: ASPECTS.index(change.aspect))
+    hidden = len(changes) - _MAX_CHANGES
+    if hidden > 0:
+        changes[_MAX_CHANGES:] = [FieldChange("other", "…", note=f"{format_count(hidden, 'more changes')}")]
+    return tuple(changes)
+
+
+def _of_run(a: Transcript, b: Transcript) -> Iterator[FieldChange]:
+    yield from _values("other", "", a.metadata, b.metadata)
+
+
+def _of_message(a: Message, b: Message) -> Iterator[FieldChange]:
+    yield from _values("other", "", compared_fields(a), compared_fields(b))
+    yield from _values("ids", "id", a.id, b.id)
+
+
+def _of_text(a: TextPart | ReasoningPart, b: TextPart | ReasoningPart) -> Iterator[FieldChange]:
+    if a.text != b.text:
+        lines = compare_paragraphs(a.text, b.text)
+        yield FieldChange("text", "text", lines=lines, note="" if lines else "only blank lines differ")
+    yield from _values("ids", "provider_metadata", a.provider_metadata, b.provider_metadata)
+
+
+def _of_part(a: Any, b: Any) -> Iterator[FieldChange]:
+    yield from _values("other", "", compared_fields(a), compared_fields(b))
+    for name in ("id", "source_id", "provider_metadata"):
+        yield from _values("ids", name, getattr(a, name, None), getattr(b, name, None))
+
+
+# Calls ----------------------------------------------------------------------------------------------------------
+
+
+def _of_call(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
+    yield from _values("arguments", "", a.input, b.input)
+    yield from _values("arguments", "unfinished arguments", a.input_text or MISSING, b.input_text or MISSING)
+    yield from _values("arguments", "as the model wrote it", a.original_input, b.original_input)
+    yield from _result(a, b)
+    yield from _values("result", "error", _given(a.error), _given(b.error))
+    yield from _values("state", "state", a.state.value, b.state.value)
+    if a.seconds is not None and b.seconds is not None and is_other_time(a.seconds, b.seconds):
+        yield FieldChange("timings", "seconds", a.seconds, b.seconds)
+    yield from _values("other", "printed", a.log or MISSING, b.log or MISSING)
+    yield from _values("other", "told to the model", _given(a.model_text), _given(b.model_text))
+    yield from _values("other", "traceback", _given(a.traceback), _given(b.traceback))
+    if a.display != b.display and _is_same(a.output, b.output):
+        yield FieldChange("other", "display", note="the result is displayed in another way")
+    for name in ("title", "open", "provider_executed", "dynamic"):
+        yield from _values("other", name, _given(getattr(a, name)), _given(getattr(b, name)))
+    yield from _values("other", "approval", _approval(a), _approval(b))
+    yield from _values("other", "tool_metadata", _tool_metadata(a), _tool_metadata(b))
+    yield from _values("other", "extra", a.extra, b.extra)
+    yield from _values("ids", "id", a.id, b.id)
+    yield from _values("ids", "approval", _approval_ids(a), _approval_ids(b))
+    yield from _values("ids", "provider_metadata", a.provider_metadata or {}, b.provider_metadata or {})
+
+
+def _given(value: Any) -> Any:
+    return MISSING if value is None else value
+
+
+def _approval(call: ToolCall) -> dict[str, Any]:
+    approval = call.approval
+    if approval is None:
+        return {}
+    return {"approved": approval.approved, "reason": approval.reason, "is_automatic": approval.is_automatic}
+
+
+def _approval_ids(call: ToolCall) -> list[Any]:
+    return [] if call.approval is None else [call.approval.id, call.approval.signature]
+
+
+def _tool_metadata(call: ToolCall) -> dict[str, Any]:
+    """Returns the metadata without the parent: the rows of a comparison show what is inside of what."""
+    return {key: value for key, value in (call.tool_metadata or {}).items() if key != "parent"}
+
+
+def _result(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
+    """Yields the change of the result, by line. Ids that a provider put into the result of its own tool are ids."""
+    if _is_same(a.output, b.output):
+        return
+    if a.provider_executed and b.provider_executed and _is_same(without_ids(a.output), without_ids(b.output)):
+        yield FieldChange("ids", "result", note="only ids of the provider differ in the result")
+        return
+    if not _has_lines(a.output) and not _has_lines(b.output):
+        yield FieldChange("result", "", a.output, b.output)
+    else:
+        yield _by_line("result", "", _result_text(a.output), _result_text(b.output))
+
+
+def _has_lines(value: Json) -> bool:
+    """Whether the value takes more than one line, or a long one."""
+    return isinstance(value, dict | list) or (isinstance(value, str) and (len(value) > _LINE or "\n" in value))
+
+
+def _result_text(output: Json) -> str | None:
+    """Returns a result as a card shows it, in lines; a text as it is; None if there is none."""
+    if output is MISSING:
+        return None
+    if isinstance(output, str):
+        return output
+    return "\n".join(entry.text for entry in draw_value(output, _BOUNDS))
+
+
+def _by_line(aspect: Aspect, path: str, a: str | None, b: str | None) -> FieldChange:
+    lengths = [len(text or "") for text in (a, b)]
+    if max(lengths) > MAX_COMPARED:
+        sizes = " and ".join(format_count(length, "characters") for length in lengths)
+        return FieldChange(aspect, path, note=f"differs, and is too long to be compared by line: {sizes}")
+    lines = compare_lines(a, b)
+    return FieldChange(aspect, path, lines=lines, note="" if lines else "differs, though it looks alike")
+
+
+# Values ---------------------------------------------------------------------------------------------------------
+
+
+def _values(aspect: Aspect, path: str, a: Json, b: Json) -> Iterator[FieldChange]:
+    """Yields the differences of two JSON values by path. Lists are compared item by item, without their equal ends.
+
+    Ids and times have their own aspects within values of the aspect "other", which are metadata and the like.
+    """
+    if a is b:
+        return
+    if isinstance(a, dict) and isinstance(b, dict):
+        for key in dict.fromkeys([*a, *b]):
+            inner = name_aspect(key) or aspect if aspect == "other" else aspect
+            yield from _values(inner, _joined(path, key), a.get(key, MISSING), b.get(key, MISSING))
+    elif isinstance(a, list) and isinstance(b, list):
+        head = _equal_items(a, b, min(len(a), len(b)))
+        tail = _equal_items(a[::-1], b[::-1], min(len(a), len(b)) - head)
+        rest_a, rest_b = len(a) - tail, len(b) - tail
+        for number in range(head, max(rest_a, rest_b)):
+            one = a[number] if number < rest_a else MISSING
+            other = b[number] if number < rest_b else MISSING
+            yield from _values(aspect, f"{path}[{number}]", one, other)
+    elif not _is_same(a, b):
+        if aspect == "other":
+            aspect = value_aspect(path, a, b) or aspect
+        texts = [None if value is MISSING else value for value in (a, b)]
+        is_text = all(text is None or isinstance(text, str) for text in texts)
+        if is_text and any(map(_has_lines, texts)):
+            yield _by_line(aspect, path, *texts)
+        else:
+            yield FieldChange(aspect, path, a, b)
+
+
+def _joined(path: str, key: str) -> str:
+    if not _PLAIN_KEY.fullmatch(key):
+        return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+    return f"{path}.{key}" if path else key
+
+
+def _equal_items(a: Sequence[Json], b: Sequence[Json], most: int) -> int:
+    """Returns how many items at the beginning are equal."""
+    return next((number for number in range(most) if not _is_same(a[number], b[number])), most)
+
+
+def _is_same(a: Json, b: Json) -> bool:
+    """Whether two JSON values are equal, as JSON is: 1 is not true."""
+    if a is b:
+        return True
+    if isinstance(a, dict) and isinstance(b, dict):
+        return len(a) == len(b) and all(key in b and _is_same(item, b[key]) for key, item in a.items())
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    return isinstance(a, bool) is isinstance(b, bool) and bool(a == b)
+
+
+_CHANGES: dict[str, Callable[[Any, Any], Iterator[FieldChange]]] = {
+    "run": _of_run,
+    "message": _of_message,
+    "call": _of_call,
+    "text": _of_text,
+    "reasoning": _of_text,
+    "part": _of_part,
+}
+"""By the kind of item."""

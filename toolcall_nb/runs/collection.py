@@ -1,0 +1,229 @@
+"""Many runs as one collection, `Runs`; `read_many` makes it of folders, patterns and lists of files."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from tempfile import mkdtemp
+from typing import Any, overload
+
+from toolcall_nb.core.call_filter import CallFilter, call_filter
+from toolcall_nb.core.call_table import message_calls
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
+from toolcall_nb.runs.formats.base import RecordedRun
+from toolcall_nb.runs.indexed_runs import read_entries
+from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, write_parquet
+from toolcall_nb.runs.places import is_remote, list_places, suffix_of
+from toolcall_nb.runs.recorded_file import MARKDOWN, RecordedFile
+from toolcall_nb.runs.run_calls import RunCalls
+from toolcall_nb.runs.run_index import RunEntry, UnreadFile, entry_of, is_entry_of
+from toolcall_nb.runs.run_tables import runs_bundle, runs_frame
+from toolcall_nb.runs.search import Matches, find_matches
+from toolcall_nb.runs.sql import query_tables
+from toolcall_nb.runs.transcript_files import READABLE, check_readable
+
+_PARQUET_RUNS = f"runs{PARQUET}"
+
+
+def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Runs:
+    """Reads the runs of many files: of a folder, a pattern such as ``logs/**/*.jsonl``, or a list of these.
+
+    Of a folder, it reads the files below it that have a known suffix. A path may be a URL of fsspec, where that is
+    installed. The files are read when the runs are needed, one run after the other; only an index stays in memory.
+    Raises `UsageError` where there is no such file. A file that cannot be read is listed in ``Runs.unread``.
+    """
+    listed = [source] if isinstance(source, str | os.PathLike) else [*source]
+    if not all(isinstance(each, str | os.PathLike) for each in listed):
+        raise UsageError("read_many takes a folder, a pattern, a file, or a list of these; `read` takes other things.")
+    found: dict[str, bool] = {}
+    for each in listed:
+        for place, is_named in list_places(os.path.expanduser(os.fsdecode(each)), _may_be_run):
+            found[check_readable(place) if is_named else place] = found.get(place, False) or is_named
+    return Runs(found.items())
+
+
+def _may_be_run(place: str) -> bool:
+    """Whether a file of a folder may hold runs; of the Parquet files that `Runs.to_parquet` writes, one does."""
+    suffix = suffix_of(place)
+    return suffix in READABLE and (suffix != PARQUET or os.path.basename(place) == _PARQUET_RUNS)
+
+
+class Runs(Sequence[RecordedRun]):
+    """Runs of many files, in the order of the files. `read_many` makes it.
+
+    A run is read from its file when it is needed, and not kept. The first use of anything but iteration reads all files
+    once, for the index: the length, `df`, the table. A collection of chosen runs, from a slice, `filter` or a search,
+    shares the index.
+    """
+
+    def __init__(self, places: Iterable[tuple[str, bool]] = (), entries: Sequence[RunEntry] | None = None) -> None:
+        self._places = tuple(places)
+        self._entries = entries
+        self._unread: tuple[UnreadFile, ...] = ()
+        self._cache: str | None = None
+        self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
+
+    @property
+    def entries(self) -> Sequence[RunEntry]:
+        """The index: one entry for each run."""
+        if self._entries is None:
+            for _ in self._scan():
+                pass
+        return self._entries or ()
+
+    @property
+    def unread(self) -> tuple[UnreadFile, ...]:
+        """The files that could not be read to their end, each with the reason."""
+        _ = self.entries
+        return self._unread
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[RecordedRun]:
+        return (run for _, run in self.with_entries())
+
+    @overload
+    def __getitem__(self, index: int) -> RecordedRun: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Runs: ...
+
+    def __getitem__(self, index: int | slice) -> RecordedRun | Runs:
+        if isinstance(index, slice):
+            return Runs(entries=self.entries[index])
+        return self._read(self.entries[index])
+
+    def __repr__(self) -> str:
+        if self._entries is None:
+            return f"<Runs: {len(self._places):,} files, not read yet>"
+        return f"<Runs: {len(self._entries):,} runs>"
+
+    def with_entries(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
+        """Yields each run with its entry in the index, reading the files once, one run after the other."""
+        return self._scan() if self._entries is None else read_entries(self._entries)
+
+    @property
+    def transcripts(self) -> Iterator[Transcript]:
+        """Yields the transcript of each run."""
+        return (run.transcript for run in self)
+
+    @property
+    def df(self) -> Any:
+        """The index as a `pandas.DataFrame`, one row a run; unknown values are `pandas.NA`."""
+        return runs_frame(self.entries)
+
+    @property
+    def calls(self) -> RunCalls:
+        """The tool calls of all runs. They can be filtered and searched, and ``calls.df`` is the table of them."""
+        return RunCalls(self.with_entries)
+
+    def filter(
+        self,
+        *,
+        name: str | Collection[str] | None = None,
+        state: str | Collection[str] | None = None,
+        text: str | None = None,
+        min_seconds: float | None = None,
+        where: Callable[[RecordedRun], object] | None = None,
+    ) -> Runs:
+        """Returns the runs that have a call which meets all conditions, as `ToolCalls.filter` takes them.
+
+        ``where`` is a function of the run, for any other condition: ``where=lambda run: len(run.transcript) > 10``.
+        """
+        is_wanted = call_filter(name=name, state=state, text=text, min_seconds=min_seconds)
+        has_condition = is_wanted != CallFilter()
+        kept = [
+            entry
+            for entry, run in self.with_entries()
+            if (not has_condition or any(is_wanted(call) for _, call in message_calls(run.transcript.messages)))
+            and (where is None or where(run))
+        ]
+        return Runs(entries=kept)
+
+    def search(self, pattern: str | re.Pattern[str], limit: int | None = 1_000) -> Matches:
+        """Returns where the text, in any case of its letters, or the compiled expression is found in the runs.
+
+        ``limit`` is the most places; None is no limit. ``runs.search("timeout").runs`` are the runs that have it.
+        """
+        found, entries, is_cut = find_matches(self.with_entries(), pattern, limit)
+        return Matches(found, Runs(entries=entries), is_cut)
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Writes the runs as Parquet files into a folder: ``runs``, ``calls`` and ``messages.parquet``.
+
+        ``read_many(path)`` reads them back. duckdb, pandas, polars, dask and Spark read them, too; see
+        `toolcall_nb.runs.parquet_files` for the columns. Raises `MissingPackageError` where pyarrow is not installed.
+        """
+        write_parquet(self.with_entries(), path)
+
+    def sql(self, query: str) -> Any:
+        """Runs an SQL query over the tables ``runs``, ``calls`` and ``messages``; returns a `pandas.DataFrame`.
+
+            runs.sql("select name, count(*), max(seconds) from calls group by name")
+
+        Runs that were read from Parquet files are queried there. Others are written as such files first, into a
+        temporary folder that is kept as long as this collection. Raises `UsageError` for a query that duckdb refuses.
+        """
+        if (folder := self._parquet_folder()) is None:
+            self._cache = folder = mkdtemp(prefix="toolcall_nb-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self.to_parquet(folder)
+        return query_tables(folder, query)
+
+    def _parquet_folder(self) -> str | None:
+        """Returns the folder of Parquet files with just these runs; None if there is none yet."""
+        if self._cache is not None:
+            return self._cache
+        if len(self._places) != 1 or is_remote(self._places[0][0]):
+            return None
+        folder, name = os.path.split(self._places[0][0])
+        is_one = name == _PARQUET_RUNS and all(
+            os.path.exists(os.path.join(folder, f"{each}{PARQUET}")) for each in PARQUET_TABLES
+        )
+        return folder if is_one else None
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Shows the runs in a cell as a table."""
+        return runs_bundle(self.entries, self._unread, include=include, exclude=exclude)
+
+    def _read(self, entry: RunEntry) -> RecordedRun:
+        """Reads one run. The file stays open, so that reading its runs one after the other reads it once."""
+        last, self._last = self._last, None
+        if last is None or last[0].source != entry.source or last[0].number >= entry.number:
+            last = (entry, enumerate(RecordedFile(entry.source).runs()))
+        rest = last[1]
+        for number, run in rest:
+            if number == entry.number and is_entry_of(entry, run):
+                self._last = (entry, rest)
+                return run
+        raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")
+
+    def _scan(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
+        """Yields the runs of all files, and has made the index when all were read."""
+        entries: list[RunEntry] = []
+        unread: list[UnreadFile] = []
+        for place, is_named in self._places:
+            try:
+                for number, run in enumerate(RecordedFile(place).runs()):
+                    if not is_named and _is_plain_text(place, run):
+                        continue
+                    entries.append(entry_of(place, number, run))
+                    yield entries[-1], run
+            except UnknownFormatError as error:
+                unread.append(UnreadFile(place, error.brief))
+            except ToolcallError as error:
+                unread.append(UnreadFile(place, str(error)))
+            except Exception as error:  # one file must not hide ten thousand others
+                unread.append(UnreadFile(place, f"{place} cannot be read: {type(error).__name__}: {error}"))
+        self._entries, self._unread = entries, tuple(unread)
+
+
+def _is_plain_text(place: str, run: RecordedRun) -> bool:
+    """Whether a Markdown file that was found in a folder is some other text, such as a README."""
+    transcript = run.transcript
+    return suffix_of(place) == MARKDOWN and not (transcript.metadata or transcript.calls or len(transcript) > 1)

@@ -1,0 +1,143 @@
+"""Reads the JSON values of a file, one after the other: `FileRecords`. What is broken is left out and reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain, islice
+from typing import IO, Any, TypeAlias
+
+import msgspec
+
+from toolcall_nb.core.events import LEFT_OUT, Diagnostic
+from toolcall_nb.core.json_text import from_extended_json
+from toolcall_nb.errors import UsageError, WireError
+from toolcall_nb.wire import json_objects
+
+_FIRST = 20
+_FIRST_SIZE = 2**18
+_REPORTED = 20
+_BOM = b"\xef\xbb\xbf"
+_NUMBER = b"$numberDouble"
+
+
+class FileRecords:
+    """The records of one file, which are read once, in order.
+
+    ``problems`` grows while they are read: a line that is no JSON is left out and reported with its number. ``first``
+    are the first records, until they are read on; ``size`` is the number of bytes so far. ``is_list`` is false for a
+    file that is one JSON value.
+    """
+
+    def __init__(self, file: IO[bytes], place: str, suffix: str) -> None:
+        self.place = place
+        self.is_list = suffix not in (".json", ".ipynb")
+        self.problems: list[Diagnostic] = []
+        self._broken = 0
+        self.size = 0
+        self._records = RECORD_READERS[suffix](self, file)
+        self.first = [*islice(self._few(), _FIRST)]
+
+    def __iter__(self) -> Iterator[Any]:
+        first, self.first = self.first[::-1], []
+        while first:
+            yield first.pop()  # so that it is not kept until the end
+        yield from self._records
+
+    def _few(self) -> Iterator[Any]:
+        for record in self._records:
+            yield record
+            if self.size > _FIRST_SIZE:
+                return
+
+    def report(self, message: str, line: int = 0) -> None:
+        """Adds a problem. Of very many, only the number is kept."""
+        self._broken += 1
+        if self._broken <= _REPORTED:
+            self.problems.append(Diagnostic(message, LEFT_OUT, line))
+        elif self._broken == _REPORTED + 1:
+            self.problems.append(Diagnostic("", LEFT_OUT))
+        if self._broken > _REPORTED:
+            self.problems[-1] = Diagnostic(f"{self._broken - _REPORTED:,} more records cannot be read", LEFT_OUT)
+
+
+_Reader: TypeAlias = Callable[[FileRecords, IO[bytes]], Iterator[Any]]
+
+
+def _decode_json(data: bytes) -> Any:
+    """Reads a JSON text, in which NaN and the infinities may stand. Raises `ValueError` or `RecursionError`."""
+    try:
+        value = msgspec.json.decode(data)
+    except (ValueError, msgspec.DecodeError):
+        value = json.loads(data.decode("utf-8"))
+    return from_extended_json(value) if _NUMBER in data else value
+
+
+def _read_value(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
+    """Reads one JSON value; a file that has several, one a line, is read as lines."""
+    data = file.read().removeprefix(_BOM)
+    try:
+        yield _decode_json(data)
+        return
+    except (ValueError, RecursionError) as error:
+        first = data.lstrip().split(b"\n", 1)
+        try:
+            _decode_json(first[0])
+        except (ValueError, RecursionError):
+            raise UsageError(f"{records.place} is no JSON: {error}") from None
+    records.is_list = True
+    yield from _json_lines(records, iter(data.split(b"\n")))
+
+
+def _read_lines(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
+    """Reads one JSON value a line; a file whose first line is none may be one value on several lines."""
+    head = [line for line in islice(file, 1)]
+    head[:1] = [line.removeprefix(_BOM) for line in head[:1]]
+    if head and head[0].strip() in (b"{", b"["):
+        data = head[0] + file.read()
+        try:
+            yield _decode_json(data)
+            records.is_list = False
+            return
+        except (ValueError, RecursionError):
+            yield from _json_lines(records, iter(data.split(b"\n")))
+            return
+    yield from _json_lines(records, chain(head, file))
+
+
+def _json_lines(records: FileRecords, lines: Iterator[bytes]) -> Iterator[Any]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            records.size += len(line)
+            value = _decode_json(line)
+        except (ValueError, RecursionError) as error:
+            records.report(f"line {number} is no JSON: {error}", number)
+        else:
+            yield value
+
+
+def _read_sse(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
+    """Reads the data of server-sent events, without the one that ends the stream."""
+    try:
+        yield from json_objects(file.read())
+    except WireError as error:
+        raise UsageError(f"{records.place}, {error}") from None
+
+
+def _read_archive(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
+    from toolcall_nb.runs.file_archives import archive_members  # imports zipfile
+
+    return archive_members(file, records.place, _decode_json, records.report)
+
+
+RECORD_READERS: Mapping[str, _Reader] = {
+    ".json": _read_value,
+    ".jsonl": _read_lines,
+    ".ndjson": _read_lines,
+    ".sse": _read_sse,
+    ".ipynb": _read_value,
+    ".eval": _read_archive,
+}
+"""The readers of records by suffix, in lower case."""

@@ -1,0 +1,243 @@
+"""Session logs of Claude Code: `CLAUDE_CODE`.
+
+A line is a message of Anthropic's API with ``uuid``, ``parentUuid``, ``timestamp`` and ``sessionId``, or something else
+about the session. An answer takes several lines, one for each block, which share ``message.id`` and repeat its usage. A
+tool result is a line of the user, with a structured copy in ``toolUseResult``. The turns that ``claude -p`` prints as
+stream-json are such lines too.
+
+Lines of a sub-agent (``isSidechain``, ``agentId``, ``parent_tool_use_id``) become calls below the call that started it,
+and a run of their own where that call is not in the file. A prompt that was replaced by another one, and what followed
+it, is a run of its own too: a branch.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
+from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.runs.formats.claude_code_messages import SessionMessages
+from toolcall_nb.runs.run_facts import Agents, assemble
+from toolcall_nb.runs.timestamps import parse_timestamp
+
+_SPEAKERS = ("user", "assistant", "system")
+_MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id"})
+_OTHER_LINES = frozenset({"file-history-snapshot", "queue-operation", "progress", "attachment", "system", "summary"})
+_ABOUT = ("sessionId", "session_id", "agentId", "cwd", "version", "gitBranch", "userType", "workspace", "agent", "slug")
+_TITLES = {"custom-title": "customTitle", "summary": "summary", "ai-title": "aiTitle"}
+"""The lines that name the session, the most telling first."""
+
+_READ = frozenset(
+    {
+        *("type", "message", "uuid", "parentUuid", "timestamp", "isSidechain", "requestId", "toolUseResult", "costUSD"),
+        *("parent_tool_use_id", "isMeta", "isCompactSummary", *_ABOUT),
+    }
+)
+
+
+def _recognises(records: Sequence[Any]) -> bool:
+    return any(_is_line(line) for line in _lines(records))
+
+
+def _is_line(line: Any) -> bool:
+    if not isinstance(line, Mapping):
+        return False
+    kind = get(line, "type", str)
+    if kind == "system" and "subtype" not in line and "message" not in line:
+        return False
+    if kind in _OTHER_LINES:
+        return any(isinstance(line.get(name), str) for name in ("sessionId", "session_id", "leafUuid", "messageId"))
+    is_message = isinstance(line.get("message"), Mapping) and (kind in _SPEAKERS or "type" not in line)
+    return (is_message and not _MARKS.isdisjoint(line)) or line.get("agent") == "claude_code"
+
+
+def _lines(records: Iterable[Any]) -> Iterator[Any]:
+    """Yields the lines of a file, also where they are a list, are wrapped in an object, or were forwarded."""
+    for record in records:
+        inner = record if isinstance(record, list) else get(record, "loglines", list)
+        for line in [record] if inner is None else inner:
+            yield _forwarded(line) or line
+
+
+def _forwarded(line: Any) -> Object | None:
+    """Returns the line of a sub-agent that a ``progress`` line of its parent contains."""
+    data = as_mapping(get(line, "data"))
+    message = get(data, "message", Mapping)
+    if message is None or data.get("type") != "agent_progress":
+        return None
+    about = {"agentId": data.get("agentId"), "parent_tool_use_id": line.get("parentToolUseID")}
+    return {"isSidechain": True, "timestamp": line.get("timestamp"), **message, **about}
+
+
+def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    session = _Session()
+    lines = list(_lines(records))
+    branches = _branches(lines)
+    for line in lines:
+        session.take(line, branches)
+    yield from session.runs()
+
+
+def _branches(lines: Iterable[Any]) -> dict[str, str]:
+    """Finds the lines that the session went back on: for each, by ``uuid``, the prompt with which its branch began.
+
+    Of several prompts with the same parent, the last one counts. Parallel calls make branches too, but their lines are
+    no prompts.
+    """
+    siblings: dict[str, list[str]] = {}
+    for line in lines:
+        own, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
+        if own and parent and _is_prompt(line) and own not in siblings.setdefault(parent, []):
+            siblings[parent].append(own)
+    left = {own: own for each in siblings.values() for own in each[:-1]}
+    for line in lines if left else ():
+        own, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
+        if own and parent in left:
+            left.setdefault(own, left[parent])
+    return left
+
+
+def _is_prompt(line: Any) -> bool:
+    if get(line, "type") != "user" or line.get("isMeta") is True or line.get("isSidechain") is True:
+        return False
+    content = get(line.get("message"), "content")
+    blocks = content if isinstance(content, list) else [content]
+    return bool(blocks) and not any(get(block, "type") == "tool_result" for block in blocks)
+
+
+class _Agent:
+    """A sub-agent's messages, and what is known of the call that started it."""
+
+    def __init__(self, messages: SessionMessages, call: str | None, agent_id: str | None) -> None:
+        self.messages, self.call, self.agent_id = messages, call, agent_id
+
+
+class _Session:
+    """Sorts the lines of a session into conversations: the main one, its branches, and those of sub-agents."""
+
+    def __init__(self) -> None:
+        self._about: Object = {}
+        self._titles: dict[str, str] = {}
+        self._seconds: float | None = None
+        self._extra: Object = {}
+        self._fields: Object = {}
+        self._main = SessionMessages()
+        self._branches: dict[str, SessionMessages] = {}
+        self._agents: dict[Any, _Agent] = {}
+        self._agent_of: dict[str, Any] = {}  # the key of the agent by the uuid of a line
+        self._seen: set[str] = set()
+
+    def take(self, line: Any, branches: Mapping[str, str]) -> None:
+        """Reads a line."""
+        own = nonempty(line, "uuid")
+        if own in self._seen:
+            self._main.facts.set_aside("repeated line")
+            return
+        self._seen.update([own] if own else ())
+        fields = as_mapping(line)
+        self._describe(fields, own)
+        kind = fields.get("type")
+        message = fields.get("message")
+        if kind is None:
+            kind = get(message, "role", str)
+        if kind not in _SPEAKERS or not isinstance(message, str | Mapping):
+            self._set_aside(line, kind)
+            return
+        time = parse_timestamp(fields.get("timestamp"))
+        messages = self._conversation(fields, own, branches)
+        messages.take(kind, {"content": message} if isinstance(message, str) else message, fields, time)
+
+    def _describe(self, fields: Mapping[str, Any], own: str | None) -> None:
+        self._about |= {name: fields[name] for name in _ABOUT if fields.get(name) is not None}
+        further = {name: value for name, value in fields.items() if name not in _READ}
+        if further and fields.get("type") in _SPEAKERS and isinstance(fields.get("message"), Mapping):
+            self._fields[own or f"{len(self._fields) + 1}"] = further
+
+    def _set_aside(self, line: Any, kind: Any) -> None:
+        title = nonempty(line, _TITLES.get(kind, "") if isinstance(kind, str) else "")
+        if title:
+            self._titles[kind] = title
+        if kind == "result" and (duration := get(line, "duration_ms", (int, float))) is not None:
+            self._seconds = duration / 1_000 if 0 <= duration < 1e12 else None
+        self._main.facts.see(parse_timestamp(get(line, "timestamp")))
+        self._main.facts.set_aside(kind)
+        self._extra.setdefault("records", []).append(line)
+
+    def _conversation(self, line: Mapping[str, Any], own: str | None, branches: Mapping[str, str]) -> SessionMessages:
+        call, agent_id = nonempty(line, "parent_tool_use_id"), nonempty(line, "agentId")
+        if line.get("isSidechain") is True or agent_id or call:
+            return self._agent(own, nonempty(line, "parentUuid"), call, agent_id).messages
+        branch = branches.get(own or "")
+        return self._main if branch is None else self._branches.setdefault(branch, SessionMessages())
+
+    def _agent(self, own: str | None, parent: str | None, call: str | None, agent_id: str | None) -> _Agent:
+        known = self._agent_of.get(parent or "")
+        key = ("agent", agent_id) if agent_id else ("call", call) if call else known or ("line", own)
+        agent = self._agents.setdefault(key, _Agent(SessionMessages(), call, agent_id))
+        if own:
+            self._agent_of[own] = key
+        return agent
+
+    # The runs
+
+    def runs(self) -> Iterator[RecordedRun]:
+        """Yields the session, its branches, and the sub-agents whose calls are not in the file."""
+        alone: list[_Agent] = []
+        inner: Agents = {}
+        agent_of: dict[str, list[_Agent]] = {}
+        for agent in self._joined():
+            if agent.call is None:
+                alone.append(agent)
+            else:
+                inner.setdefault(agent.call, []).append((agent.messages.close(), agent.messages.facts))
+                agent_of.setdefault(agent.call, []).append(agent)
+        if not (self._main.is_empty and self._agents):
+            yield self._run(self._main, inner, "", self._extra)
+        for number, (prompt, messages) in enumerate(self._branches.items(), 1):
+            yield self._run(messages, inner, f"/branch-{number}", {"branch": prompt})
+        for agent in alone:
+            yield self._agent_run(agent, inner)
+        while inner:  # their calls are in other files, or in each other
+            call = next(iter(inner))
+            del inner[call]
+            for agent in agent_of[call]:
+                yield self._agent_run(agent, inner)
+
+    def _joined(self) -> Iterator[_Agent]:
+        """Yields the sub-agents with their calls: named by a line or by a result, or with the prompt it was given."""
+        conversations = [self._main, *self._branches.values(), *(agent.messages for agent in self._agents.values())]
+        named = {agent: call for messages in conversations for agent, call in messages.started.items()}
+        asked: dict[str, deque[str]] = {}
+        for messages in conversations:
+            for call, prompt in messages.prompts.items():
+                asked.setdefault(prompt, deque()).append(call)
+        for agent in self._agents.values():
+            if agent.call is None:
+                agent.call = named.get(agent.agent_id or "")
+            if agent.call is None and (waiting := asked.get(agent.messages.first_prompt or "")):
+                agent.call = waiting.popleft()
+            yield agent
+
+    def _agent_run(self, agent: _Agent, inner: Agents) -> RecordedRun:
+        extra = {"call": agent.call} if agent.call else {}
+        is_whole_file = len(self._agents) == 1 and self._main.is_empty
+        named = f"/{agent.agent_id or agent.messages.first_id or 'agent'}"
+        return self._run(agent.messages, inner, named, {**extra, **(self._extra if is_whole_file else {})})
+
+    def _run(self, messages: SessionMessages, inner: Agents, suffix: str, extra: Object) -> RecordedRun:
+        session = next((f"{self._about[name]}" for name in ("sessionId", "session_id") if name in self._about), "")
+        fields = {"fields": self._fields} if self._fields and not suffix else {}
+        return RecordedRun(
+            id=f"{session}{suffix}".removeprefix("/"),
+            transcript=assemble(messages.close(), messages.facts, inner),
+            title=next((self._titles[kind] for kind in _TITLES if kind in self._titles), ""),
+            began=messages.facts.began,
+            seconds=self._seconds if messages.facts.seconds is None else messages.facts.seconds,
+            extra={**self._about, **extra, **fields},
+        )
+
+
+CLAUDE_CODE = TraceFormat("claude-code", "session logs of Claude Code (JSON lines)", _recognises, _read)

@@ -1,0 +1,183 @@
+"""Reads the messages of one conversation in a session log of Claude Code: `SessionMessages`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolcall_nb.adapters.anthropic import AnthropicAdapter, anthropic_messages, request_counts
+from toolcall_nb.adapters.anthropic.blocks import result_events
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import LEFT_OUT, Event, Object
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text, nonempty
+from toolcall_nb.runs.run_facts import RequestFacts, RunFacts, usd_cost
+
+_REFUSED = "The user doesn't want to "
+"""The beginning of the result of a call that the user did not allow."""
+
+_INTERRUPTED = "[Request interrupted by user"
+_SYNTHETIC = "<synthetic>"
+"""The model of messages that Claude Code writes itself."""
+
+_FLAGS = ("isMeta", "isCompactSummary")
+
+
+class SessionMessages:
+    """Reads messages one by one: `take` each of them, then `close`.
+
+    ``started`` has the calls by the id of the agent that they started, ``prompts`` the prompts by the call that may
+    have started an agent with them.
+    """
+
+    def __init__(self) -> None:
+        self.facts = RunFacts("claude_code")
+        self.started: dict[str, str] = {}
+        self.prompts: dict[str, str] = {}
+        self.first_prompt: str | None = None
+        self.first_id: str | None = None
+        self.is_empty = True
+        self._reader = anthropic_messages(self._begin_turn)
+        self._events = self._reader.events
+        self._turn: AnthropicAdapter | None = None
+        self._turns: dict[str, AnthropicAdapter] = {}  # by call
+        self._open: dict[str, AnthropicAdapter] = {}  # the turns of calls without a result
+        self._answers: dict[str, RequestFacts] = {}  # the answers of this turn, by message id
+        self._blocks = 0
+
+    def take(self, role: str, message: Mapping[str, Any], line: Mapping[str, Any], time: float | None) -> None:
+        """Reads a message and what its line says of it."""
+        self.is_empty = False
+        self.first_id = self.first_id or nonempty(line, "uuid")
+        self.facts.see(time)
+        blocks = _blocks(message.get("content"))
+        if not blocks:
+            self.facts.problem(f"The message {line.get('uuid')!s:.80} has no content.", LEFT_OUT)
+        if role == "assistant":
+            self._answer(message, blocks, line, time)
+            return
+        rest = [left for block in blocks if (left := self._result(block, line, time)) is not None]
+        texts = [text for block in rest if (text := get(block, "text", str)) is not None]
+        if self.first_prompt is None and texts:
+            self.first_prompt = "\n".join(texts)
+        if any(text.startswith(_INTERRUPTED) for text in texts):
+            self._interrupt()
+        flags = {name: True for name in _FLAGS if line.get(name) is True}
+        self._reader.take({"role": role, "content": rest}, nonempty(line, "uuid"), flags)
+
+    def close(self) -> list[Event]:
+        """Ends the conversation and returns its events."""
+        self._reader.close()
+        return self._events
+
+    # Answers
+
+    def _begin_turn(self) -> AnthropicAdapter:
+        self._turn = AnthropicAdapter()
+        self._answers = {}
+        self.facts.begin_turn(self._turn.message)
+        return self._turn
+
+    def _answer(
+        self, message: Mapping[str, Any], blocks: list[Object], line: Mapping[str, Any], time: float | None
+    ) -> None:
+        key = nonempty(message, "id")
+        request = self._answers.get(key or "")
+        if request is None:
+            shown = {name: message.get(name) for name in ("id", "stop_reason", "stop_details", "container")}
+            self._reader.take({"role": "assistant", "content": blocks, **shown})
+            request = RequestFacts()
+            self._answers.update({key: request} if key else {})
+            self.facts.request(request)
+        else:
+            self._go_on(message, blocks)
+        request.usage = request_counts(as_mapping(message.get("usage"))) or request.usage
+        request.cost = usd_cost(line.get("costUSD")) or request.cost
+        model = nonempty(message, "model")
+        request.model = request.model if model in (None, _SYNTHETIC) else model
+        for block in blocks:
+            self._note_call(block, request, time)
+
+    def _go_on(self, message: Mapping[str, Any], blocks: Sequence[Object]) -> None:
+        """Adds the blocks of a further line of the same answer."""
+        assert self._turn is not None
+        for block in blocks:
+            self._blocks += 1
+            place = {"index": 1_000 + self._blocks}
+            begun = self._turn.take({"type": "content_block_start", **place, "content_block": block})
+            self._events += [*begun, *self._turn.take({"type": "content_block_stop", **place})]
+        if reason := nonempty(message, "stop_reason"):
+            self._events += self._turn.take({"type": "message_delta", "delta": {"stop_reason": reason}})
+
+    def _note_call(self, block: Object, request: RequestFacts, time: float | None) -> None:
+        call_id = nonempty(block, "id")
+        if block.get("type") != "tool_use" or call_id is None or self._turn is None:
+            return
+        request.calls.append(call_id)
+        self._turns[call_id] = self._open[call_id] = self._turn
+        if self.facts.call(call_id).began is None:
+            self.facts.call(call_id).began = time
+        if prompt := nonempty(block.get("input"), "prompt"):
+            self.prompts[call_id] = prompt
+
+    # Results
+
+    def _result(self, block: Object, line: Mapping[str, Any], time: float | None) -> Object | None:
+        """Reads a tool result. Returns a block that is none, and a result whose call is not in the conversation."""
+        call_id = nonempty(block, "tool_use_id")
+        if block.get("type") != "tool_result" or call_id is None:
+            return block
+        turn = self._turns.get(call_id)
+        if turn is None:
+            self.facts.problem(f"There is a result of the call {call_id:.80}, but no such call.", "It was kept apart.")
+            structured = line.get("toolUseResult")
+            return block if structured is None else {**block, "toolUseResult": structured}
+        self._open.pop(call_id, None)
+        found = _denial(turn, call_id, block) or result_events(turn.message, block)
+        if not found:
+            self.facts.problem(f"There is a second result of the call {call_id:.80}.", LEFT_OUT)
+        self.facts.answer(turn.message, found)
+        self._note_result(call_id, block, line.get("toolUseResult"), time)
+        return None
+
+    def _note_result(self, call_id: str, block: Object, structured: Any, time: float | None) -> None:
+        facts = self.facts.call(call_id)
+        facts.ended = time
+        for name in ("durationMs", "totalDurationMs"):
+            if (duration := get(structured, name, (int, float))) is not None and 0 <= duration < 1e12:
+                facts.seconds = duration / 1_000
+        if agent := nonempty(structured, "agentId"):
+            self.started[agent] = call_id
+        text = joined_text(block.get("content"))
+        if structured not in (None, text, f"Error: {text}"):
+            facts.details = {"toolUseResult": as_json_value(structured)}
+
+    def _interrupt(self) -> None:
+        """Ends the calls that the user interrupted."""
+        for call_id, turn in self._open.items():
+            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
+        self._open.clear()
+
+
+def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:
+    """Returns the events of a call that the user did not allow; none for other results."""
+    reason = joined_text(block.get("content"))
+    if block.get("is_error") is not True or not reason.startswith(_REFUSED):
+        return []
+    end = turn.message.outcome(call_id, ev.ToolOutputDenied(call_id))
+    asked: list[Event] = [ev.ToolApprovalRequest(call_id, call_id), ev.ToolApprovalResponse(call_id, False, reason)]
+    return [*asked, *end] if end else []
+
+
+def _blocks(content: Any) -> list[Object]:
+    """Returns the content as blocks, whatever it is."""
+    if content is None or content == "":
+        return []
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [_block(block) for block in (content if isinstance(content, list) else [content])]
+
+
+def _block(block: Any) -> Object:
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    return block if isinstance(block, dict) else {"type": "unknown", "content": block}

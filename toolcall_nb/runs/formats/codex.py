@@ -1,0 +1,214 @@
+"""Sessions of Codex: `CODEX`.
+
+A line of a rollout is ``{timestamp, type, payload}``. A ``response_item`` is an item of OpenAI's Responses API; an
+``event_msg`` repeats messages and reports usage, errors and how calls ended. Older sessions are bare items after a line
+about the session, or one document ``{session, items}``. ``codex exec --json`` prints events of threads, turns, items.
+
+A sub-agent's session is a file of its own; ``extra["parent_thread_id"]`` names the session that started it, and the
+metadata of the call there names the sub-agent's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from toolcall_nb.adapters.openai.items import is_call_item, is_output_item
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
+from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.runs.formats.codex_results import CallOutcome, end_of_event, is_end_event
+from toolcall_nb.runs.formats.codex_threads import ThreadEvents, is_thread_event
+from toolcall_nb.runs.formats.logged_items import LoggedItems, texts_of
+from toolcall_nb.runs.formats.message_lines import LineItems
+from toolcall_nb.runs.run_facts import assemble
+from toolcall_nb.runs.timestamps import parse_timestamp
+
+_WRAPPERS = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
+_REPEATED = {"user_message": "user", "agent_message": "assistant", "agent_reasoning": "reasoning"}
+"""The events that repeat an item, with the role of that item."""
+
+_PICTURES = re.compile(r"^(?:\[Image #\d{1,9}\]\s*)+")
+_DROPPED = ("base_instructions", "instructions")
+"""Fields of a session that repeat what every session has; they are kept in the records."""
+
+
+def _recognises(records: Sequence[Any]) -> bool:
+    return any(_is_wrapped(record) or is_thread_event(record) for record in records) or _is_bare(records)
+
+
+def _is_wrapped(record: Any) -> bool:
+    return get(record, "type", str) in _WRAPPERS and "payload" in record
+
+
+def _is_bare(records: Sequence[Any]) -> bool:
+    """Whether the records are a session in an older form: its line without a type, or one document."""
+    if not records:
+        return False
+    first = records[0]
+    if get(first, "session", Mapping) is not None and get(first, "items", list) is not None:
+        return True
+    is_session = nonempty(first, "id") is not None and "timestamp" in first and "type" not in first
+    return is_session and (len(records) == 1 or any(_is_item(record) for record in records[1:]))
+
+
+def _is_item(record: Any) -> bool:
+    kind = get(record, "type", str) or ""
+    return kind in ("message", "reasoning") or is_call_item(kind) or is_output_item(kind)
+
+
+def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    lines = list(_lines(records))
+    yield _Session(lines).run()
+
+
+def _lines(records: Iterable[Any]) -> Iterator[Any]:
+    """Yields the lines, each in the form of a rollout or as an event of a thread."""
+    plain = LineItems()
+    for record in records:
+        items = get(record, "items", list)
+        if items is not None and get(record, "session", Mapping) is not None:
+            yield {"type": "session_meta", "payload": record["session"]}
+            yield from ({"type": "response_item", "payload": item} for item in items)
+        elif not isinstance(record, Mapping) or _is_wrapped(record) or is_thread_event(record):
+            yield record
+        elif "type" not in record and nonempty(record, "id") is not None:
+            yield {"type": "session_meta", "payload": record, "timestamp": record.get("timestamp")}
+        else:
+            item = plain.item(record) or (record if _is_item(record) else None)
+            time = record.get("timestamp", record.get("created_at"))
+            yield record if item is None else {"type": "response_item", "payload": item, "timestamp": time}
+
+
+class _Session:
+    """Reads the lines of one file."""
+
+    def __init__(self, lines: Sequence[Any]) -> None:
+        self._lines = lines
+        self._ends: dict[str, CallOutcome] = {}
+        self._texts: dict[str, set[str]] = {"user": set(), "assistant": set(), "reasoning": set()}
+        self._calls: set[str] = set()
+        self._look_ahead()
+        self._messages = LoggedItems("codex", self._ends)
+        self._threads = ThreadEvents(self._messages)
+        self._about: Object = {}
+        self._records: list[Any] = []
+        self._title = ""
+        self._total: Any = None
+
+    def _look_ahead(self) -> None:
+        """Collects what the log has twice: texts of messages, and the ends of calls."""
+        for line in self._lines:
+            payload = as_mapping(get(line, "payload"))
+            kind, call_id = nonempty(payload, "type"), nonempty(payload, "call_id")
+            if get(line, "type") == "response_item":
+                role = nonempty(payload, "role") or ("reasoning" if kind == "reasoning" else "")
+                self._texts.get(role, set()).update(texts_of(payload))
+                self._calls.update([call_id] if call_id and is_call_item(kind or "") else ())
+            elif is_end_event(kind) and call_id:
+                self._ends[call_id] = end_of_event(payload)
+
+    def run(self) -> RecordedRun:
+        """Reads all lines."""
+        for line in self._lines:
+            time = self._messages.facts.see(parse_timestamp(get(line, "timestamp")))
+            if not self._take(line, time):
+                self._messages.facts.set_aside(self._kind(line))
+                self._records.append(line)
+        self._threads.close()
+        facts = self._messages.facts
+        if "forked_from_id" in self._about:
+            facts.problem(
+                f"The session continues {self._about['forked_from_id']!s:.80} and may repeat it.", "It was read whole."
+            )
+        return RecordedRun(
+            id=str(self._about.get("id") or self._about.get("session_id") or ""),
+            transcript=assemble(self._messages.close(), facts),
+            title=self._title,
+            began=facts.began,
+            seconds=facts.seconds,
+            extra={**self._about, **({"records": self._records} if self._records else {})},
+        )
+
+    def _kind(self, line: Any) -> Any:
+        kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
+        return f"{kind} {inner}" if kind and inner else kind
+
+    def _take(self, line: Any, time: float | None) -> bool:
+        """Reads a line; returns False if it has nothing for the transcript."""
+        fields = as_mapping(line)
+        payload = as_mapping(fields.get("payload"))
+        match fields.get("type"):
+            case "session_meta" if payload and not self._about:
+                self._describe(payload)
+                return all(name not in payload for name in _DROPPED)
+            case "turn_context" if model := nonempty(payload, "model"):
+                self._messages.model = model
+                return False
+            case "response_item" if payload and payload.get("type") != "ghost_snapshot":
+                self._messages.take(payload, time)
+                return True
+            case "event_msg" if payload:
+                return self._event(payload, time)
+            case "thread.started":
+                about = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
+                self._about = {"id": fields.get("thread_id"), **about}
+                return True
+            case "error" | str() if is_thread_event(line) or (fields.get("type") == "error" and "message" in fields):
+                return self._threads.take(fields, time)
+        return False
+
+    def _describe(self, payload: Mapping[str, Any]) -> None:
+        self._about = {name: value for name, value in payload.items() if name not in _DROPPED}
+        spawned = get(get(payload.get("source"), "subagent"), "thread_spawn")
+        if parent := nonempty(spawned, "parent_thread_id"):
+            self._about.setdefault("parent_thread_id", parent)
+
+    def _event(self, event: Mapping[str, Any], time: float | None) -> bool:
+        kind = nonempty(event, "type")
+        if kind in _REPEATED:
+            return self._message(_REPEATED[kind], nonempty(event, "message") or nonempty(event, "text") or "")
+        if is_end_event(kind) and (call_id := nonempty(event, "call_id")):
+            if call_id not in self._calls:
+                self._calls.add(call_id)
+                self._messages.ended_call(event, time)
+            return True
+        match kind:
+            case "token_count":
+                return self._usage(as_mapping(event.get("info")))
+            case "turn.completed":
+                self._messages.use(event.get("usage"))
+                return "usage" in event
+            case "error":
+                error = event.get("error")
+                text = nonempty(event, "message") or nonempty(error, "message") or "The turn failed."
+                self._messages.error(text, dict(event))
+                return True
+            case "turn_aborted":
+                self._messages.interrupt()
+            case "thread_name_updated":
+                self._title = nonempty(event, "thread_name") or self._title
+        return False
+
+    def _message(self, role: str, text: str) -> bool:
+        """Adds a message that the log has only as an event."""
+        given = self._texts[role]
+        if text and text not in given and _PICTURES.sub("", text) not in given:
+            given.add(text)
+            if role == "reasoning":
+                self._messages.reasoning(text)
+            else:
+                self._messages.text(role, text)
+        return True
+
+    def _usage(self, info: Mapping[str, Any]) -> bool:
+        """Reads a report of usage. The same one may come twice."""
+        total = info.get("total_token_usage")
+        if total is None or total != self._total:
+            self._messages.use(info.get("last_token_usage"))
+        self._total = total
+        return bool(info)
+
+
+CODEX = TraceFormat("codex", "sessions of Codex (rollouts, or the output of codex exec --json)", _recognises, _read)

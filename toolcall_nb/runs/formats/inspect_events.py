@@ -1,0 +1,143 @@
+"""Reads the events of a sample in a log of Inspect: `SampleEvents`."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
+from toolcall_nb.runs.timestamps import parse_timestamp
+
+_DETAILS = ("working_time", "truncated", "failed", "agent", "agent_result")
+_MOST_EVENTS = 1_000_000
+
+
+class ToolEvent(Struct):
+    """A call as its event reports it. ``parent`` is the id of the call that it ran inside of."""
+
+    id: str
+    name: str
+    fields: Mapping[str, Any]
+    began: float | None
+    ended: float | None
+    parent: str | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """The duration: the time until the call's end, or the time that it worked."""
+        if self.began is not None and self.ended is not None:
+            return max(0.0, round(self.ended - self.began, 6))
+        worked = get(self.fields, "working_time", (int, float))
+        return float(worked) if worked is not None and 0 <= worked < 1e12 else None
+
+    @property
+    def details(self) -> Object:
+        """Further facts about the call."""
+        return {name: self.fields[name] for name in _DETAILS if self.fields.get(name) is not None}
+
+
+class _Model(Struct):
+    """A request to the model: its output message, its usage, and the call that it ran inside of."""
+
+    message: Mapping[str, Any]
+    usage: Any
+    model: str | None
+    span: str | None
+    parent: str | None = None
+
+
+class SampleEvents:
+    """The events of a sample: calls by id, requests in their order, times.
+
+    A call runs in a span of the type ``tool`` with its name, beside the event of the call; in older logs, its event
+    contains the events of what ran inside it. Events of other types are counted in ``unread``.
+    """
+
+    def __init__(self, events: Any) -> None:
+        self.tools: dict[str, ToolEvent] = {}
+        self.models: list[_Model] = []
+        self.times: list[float] = []
+        self.unread: Counter[str] = Counter()
+        self._parents: dict[str, str | None] = {}  # of spans
+        self._tool_spans: dict[tuple[Any, str], deque[str]] = defaultdict(deque)  # by the span around them and name
+        self._call_of: dict[str, str] = {}  # the calls that tool spans belong to
+        self._spans: dict[str, str | None] = {}  # of calls
+        self._take_all(events)
+        self._join()
+
+    def _take_all(self, events: Any) -> None:
+        waiting: list[tuple[Any, str | None]] = [(event, None) for event in reversed(_listed(events))]
+        for _ in range(_MOST_EVENTS):
+            if not waiting:
+                return
+            event, parent = waiting.pop()
+            call = self._take(as_mapping(event), parent)
+            waiting += [(inner, call or parent) for inner in reversed(_listed(get(event, "events")))]
+
+    def _take(self, event: Mapping[str, Any], parent: str | None) -> str | None:
+        """Reads an event; returns the id of a call."""
+        began, ended = parse_timestamp(event.get("timestamp")), parse_timestamp(event.get("completed"))
+        self.times += [time for time in (began, ended) if time is not None]
+        span = nonempty(event, "span_id")
+        kind = nonempty(event, "event") or "unknown"
+        call_id = nonempty(event, "id")
+        if kind == "span_begin" and call_id:
+            self._begin_span(event, call_id)
+        elif kind == "tool" and call_id:
+            name = nonempty(event, "function") or "tool"
+            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, parent))
+            self._spans.setdefault(call_id, span)
+            return call_id
+        elif kind == "model":
+            output = as_mapping(event.get("output"))
+            choice = next(iter(_listed(output.get("choices"))), None)
+            message = as_mapping(get(choice, "message"))
+            model = nonempty(event, "model") or nonempty(output, "model")
+            self.models.append(_Model(message, output.get("usage"), model, span, parent))
+        elif kind != "span_end":
+            self.unread[f"{kind:.40}"] += 1
+        return None
+
+    def _begin_span(self, event: Mapping[str, Any], span: str) -> None:
+        if span in self._parents:
+            return
+        around = self._parents[span] = nonempty(event, "parent_id")
+        if event.get("type") == "tool":
+            self._tool_spans[around, nonempty(event, "name") or ""].append(span)
+
+    def _join(self) -> None:
+        """Finds the calls that tool spans belong to, and then what ran inside them."""
+        for call_id, tool in self.tools.items():
+            spans = self._tool_spans.get((self._spans[call_id], tool.name))
+            if spans:
+                self._call_of[spans.popleft()] = call_id
+        callers: dict[str | None, str | None] = {None: None}
+        for call_id, tool in self.tools.items():
+            around = self._caller(self._spans[call_id], callers)
+            tool.parent = tool.parent or (around if around != call_id else None)
+        for model in self.models:
+            model.parent = model.parent or self._caller(model.span, callers)
+
+    def _caller(self, span: str | None, known: dict[str | None, str | None]) -> str | None:
+        """Returns the call that a span is in. Each span is looked at once; parents that form a loop have no call."""
+        path: list[str] = []
+        at = span
+        while at not in known:
+            assert at is not None
+            path.append(at)
+            known[at] = None
+            if at in self._call_of:
+                known[at] = self._call_of[at]
+                break
+            at = self._parents.get(at)
+        found = known[at]
+        known.update(dict.fromkeys(path, found))
+        return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

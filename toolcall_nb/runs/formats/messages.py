@@ -1,0 +1,122 @@
+"""Files whose records are messages: `MESSAGES`.
+
+A record is a conversation, or an object that contains one: the body of a request (``messages``, ``contents``,
+``input``), a request with its response, a line for fine-tuning, a history (``traj``, ``conversations``). Each of them
+is a run. Records that are single messages, calls or results make one run together. The messages are those of any
+provider that `toolcall_nb.adapters` reads, or ShareGPT's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from toolcall_nb.adapters import format_of_whole
+from toolcall_nb.core.events import Diagnostic
+from toolcall_nb.core.sdk_objects import get
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
+from toolcall_nb.runs.formats.message_bodies import has_conversation, read_conversation
+from toolcall_nb.runs.formats.message_lines import is_message_line, read_lines
+
+_IDS = ("id", "custom_id", "trace_id", "thread_id", "session_id", "conversation_id", "task_id", "index")
+_LOOK_AT = 4
+
+
+def _recognises(records: Sequence[Any]) -> bool:
+    found = [*_flattened(records)]
+    chunks = [record for record in found if _is_chunk(record)]
+    if any(is_message_line(record) or (_is_conversation(record) and record not in chunks) for record in found):
+        return True
+    ids = {get(chunk, "responseId", str) or get(chunk, "response_id", str) for chunk in chunks} - {None}
+    return len(ids) > 1 or any(get(chunk, "done", bool) for chunk in chunks[:-1])  # whole replies, not one stream
+
+
+def _is_chunk(record: Any) -> bool:
+    """Whether the record is a reply that is also a chunk of a stream, as Google's are."""
+    known = format_of_whole(record)
+    return known is not None and known.is_item(record) and not has_conversation(record)
+
+
+def _is_conversation(record: Any) -> bool:
+    return has_conversation(record) or format_of_whole(record) is not None
+
+
+def _flattened(records: Iterable[Any]) -> Iterator[Any]:
+    """Yields the records; for a list of conversations, each of them."""
+    for record in records:
+        first = record[:_LOOK_AT] if isinstance(record, list) else []
+        if any(isinstance(item, list) or (has_conversation(item) and not is_message_line(item)) for item in first):
+            yield from record
+        else:
+            yield record
+
+
+def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    waiting: RecordedRun | None = None  # until it is known that it is not the last one
+    before: list[Any] = []
+    aside: list[Any] = []
+    for run, record in _runs(records):
+        if run is None:
+            aside.append(record)
+            continue
+        if waiting is not None:
+            yield _with_records(waiting, before)
+        waiting, before, aside = run, aside, []
+    if waiting is None and aside:
+        waiting = RecordedRun(id="1", transcript=Transcript())
+    if waiting is not None:
+        yield _with_records(waiting, [*before, *aside])
+
+
+def _with_records(run: RecordedRun, records: list[Any]) -> RecordedRun:
+    """Returns the run with the records of the file that are no conversation."""
+    if not records:
+        return run
+    what = "1 record of the file holds" if len(records) == 1 else f"{len(records)} records of the file hold"
+    told = Diagnostic(f"{what} no messages.", "See the run's `extra`.")
+    transcript = replace(run.transcript, diagnostics=(*run.transcript.diagnostics, told))
+    return replace(run, transcript=transcript, extra={**run.extra, "records": records})
+
+
+def _runs(records: Iterable[Any]) -> Iterator[tuple[RecordedRun | None, Any]]:
+    """Yields runs, and None with each record that holds no messages."""
+    lines: list[Any] = []
+    names = _Names()
+    for record in _flattened(records):
+        if is_message_line(record):
+            lines.append(record)
+        elif _is_conversation(record):
+            if lines:
+                yield names.put(read_lines(lines), {}), None
+                lines = []
+            transcript, extra = read_conversation(record)
+            yield names.put(RecordedRun(id="", transcript=transcript, extra=extra), record), None
+        else:
+            yield None, record
+    if lines:
+        yield names.put(read_lines(lines), {}), None
+
+
+class _Names:
+    """Gives each run of a file an id of its own: the record's, or the number of the run."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._taken: dict[str, int] = {}
+
+    def put(self, run: RecordedRun, record: Any) -> RecordedRun:
+        """Returns the run with its id, and with its title if the record has one."""
+        self._number += 1
+        fields = record if isinstance(record, Mapping) else {}
+        given = [str(fields[name]) for name in _IDS if isinstance(fields.get(name), str | int) and fields[name] != ""]
+        name = given[0] if given else str(self._number)
+        count = self._taken[name] = self._taken.get(name, 0) + 1
+        return replace(run, id=name if count == 1 else f"{name}-{count}", title=get(fields, "title", str) or "")
+
+
+MESSAGES = TraceFormat(
+    "messages", "lists of messages: requests, histories, fine-tuning data (JSON or JSON lines)", _recognises, _read
+)

@@ -1,0 +1,239 @@
+"""Messages as spans record them, in any provider's form: `read_messages` returns them as `RecordedMessage`.
+
+A history may be in OpenTelemetry's form (``parts``), or in that of OpenAI (chat and responses), Anthropic, Google, the
+AI SDK or LangChain; instrumentations copy what the provider was sent. `recorded_parts` reads the parts of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.core.transcript import Role, TextPart
+from toolcall_nb.runs.formats.spans.recorded_parts import (
+    AskedCall,
+    CallResult,
+    RecordedPart,
+    is_left_out,
+    only_text,
+    read_call,
+    read_part,
+)
+from toolcall_nb.runs.formats.spans.values import as_list, as_object, read_json_text
+
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
+    **dict.fromkeys(("user", "human", "HumanMessage"), "user"),
+    **dict.fromkeys(("assistant", "ai", "model", "AIMessage", "AIMessageChunk", "choice"), "assistant"),
+}
+_RESULT_ROLES = frozenset({"tool", "function", "ToolMessage", "FunctionMessage"})
+_CALL_ITEMS = frozenset({"function_call", "custom_tool_call", "mcp_call", "computer_call", "local_shell_call"})
+_RESULT_ITEMS = frozenset({"function_call_output", "custom_tool_call_output", "computer_call_output"})
+_OWN_FORM = frozenset({"role", "parts", "finish_reason"})
+_LISTS = ("messages", "contents", "message", "choices", "output", "prompts", "prompt", "generations")
+_HOLDERS = ("tool_calls", "toolCalls", "function_call", "additional_kwargs")
+"""The fields of a message that hold calls beside its parts."""
+_MAX_LEVELS = 6
+
+
+class RecordedMessage(Struct, frozen=True):
+    """One message of a history. A tool result is a message of the user with a `CallResult`."""
+
+    role: Role
+    parts: tuple[RecordedPart, ...] = ()
+    finish_reason: str | None = None
+
+
+def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) -> list[RecordedMessage]:
+    """Reads a list of messages, one message, or an object that contains them; ``role`` is that of a bare text."""
+    given = read_json_text(given)
+    if isinstance(given, str):
+        return [] if is_left_out(given) else [RecordedMessage(role, (TextPart(given),))]
+    if levels == 0:
+        return []
+    if isinstance(given, list):
+        if given and all(map(_is_part, given)):
+            return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
+        return [message for item in given for message in read_messages(item, role, levels - 1)]
+    if not isinstance(given, dict) or not given:
+        return []
+    if _is_message(given):
+        return _some(_read_message(given, role))
+    return list(_within(given, role, levels - 1))
+
+
+class HistoryReader:
+    """Reads the histories of a trace. Each request tells the one before it again, so only what differs is read."""
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+        self._read: list[list[RecordedMessage]] = []
+
+    def read(self, given: Any) -> list[RecordedMessage]:
+        """Reads what `read_messages` reads."""
+        given = read_json_text(given)
+        if not isinstance(given, list) or not given or all(map(_is_part, given)):
+            return read_messages(given)
+        same = _equal_items(self._items, given)
+        new = [read_messages(item, levels=_MAX_LEVELS - 1) for item in given[same:]]
+        self._items, self._read = given, self._read[:same] + new
+        return [message for messages in self._read for message in messages]
+
+
+def _equal_items(a: list[Any], b: list[Any]) -> int:
+    """Returns the number of items with which both lists begin."""
+    try:
+        return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    except RecursionError:
+        return 0
+
+
+def _some(message: RecordedMessage) -> list[RecordedMessage]:
+    return [message] if message.parts or message.finish_reason else []
+
+
+def _is_message(fields: Mapping[str, Any]) -> bool:
+    if "role" in fields and "message" not in fields:  # most messages
+        return True
+    if isinstance(fields.get("message"), dict):
+        return not fields.keys() & {"messages", "contents"}
+    kind = fields.get("type")
+    if isinstance(kind, str) and (kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning"):
+        return True
+    is_named = "role" in fields or kind in _ROLES or kind in _RESULT_ROLES or "event.name" in fields
+    return is_named or "kwargs" in fields or ("content" in fields and not fields.keys() & {"messages", "contents"})
+
+
+def _is_part(item: Any) -> bool:
+    fields = as_object(item)
+    return "role" not in fields and (fields.get("type") in ("text", "tool_call", "tool_use", "tool-call", "thinking"))
+
+
+def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[RecordedMessage]:
+    """Yields the messages in an object: a request with its system prompt, or a response with its choices."""
+    config = as_object(fields.get("config"))
+    for name in ("system", "instructions", "system_instruction", "systemInstruction"):
+        if "output" not in fields and (prompt := fields.get(name) or config.get(name)):
+            yield from read_messages(prompt, "system", levels)
+    for name in _LISTS:
+        if isinstance(fields.get(name), list | dict | str):
+            yield from read_messages(fields[name], role, levels)
+            return
+    if fields.get("toolName") or (fields.get("name") and "arguments" in fields):
+        yield from _some(RecordedMessage("assistant", tuple(filter(None, [read_call(fields)]))))
+    elif isinstance(fields.get("text"), str):
+        reason = fields.get("finish_reason")
+        yield RecordedMessage(role, (TextPart(fields["text"]),), reason if isinstance(reason, str) else None)
+
+
+def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
+    if given.keys() <= _OWN_FORM and isinstance(given.get("parts"), list):
+        return _read_own_form(given, default)
+    fields = _unwrapped(given)
+    named = _role_name(fields)
+    role = _ROLES.get(named, default)
+    reason = fields.get("finish_reason", given.get("finish_reason"))
+    kind = fields.get("type")
+    if kind in _CALL_ITEMS:
+        return RecordedMessage("assistant", tuple(filter(None, [read_call(fields)])))
+    if kind in _RESULT_ITEMS or named in _RESULT_ROLES:
+        parts = tuple(_results(fields))
+        return RecordedMessage("user", parts)
+    if kind == "reasoning":
+        return RecordedMessage("assistant", tuple(filter(None, [read_part(fields)])))
+    return RecordedMessage(role, tuple(_parts(fields)), reason if isinstance(reason, str) else None)
+
+
+def _read_own_form(fields: Mapping[str, Any], default: Role) -> RecordedMessage:
+    """Reads a message in OpenTelemetry's own form, which has everything in its parts."""
+    named = _role_name(fields)
+    parts = tuple([part for item in fields["parts"] if (part := read_part(item)) is not None])
+    if named in _RESULT_ROLES:
+        return RecordedMessage(
+            "user", tuple([part for part in parts if isinstance(part, CallResult)]) or tuple(_results(fields))
+        )
+    reason = fields.get("finish_reason")
+    return RecordedMessage(_ROLES.get(named, default), parts, reason if isinstance(reason, str) else None)
+
+
+def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
+    if isinstance(given.get("data"), dict) and isinstance(given.get("type"), str) and "content" in given["data"]:
+        return {**given["data"], "type": given["type"]}  # another form of LangChain's
+    for name in ("message", "kwargs"):
+        if isinstance(given.get(name), dict):
+            kind = as_list(given.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
+            around = {key: value for key, value in given.items() if key not in (name, "id", "type", "lc")}
+            return {**around, **({"type": kind[0]} if kind else {}), **given[name]}
+    content = as_object(given.get("content"))
+    return {**given, "role": content["role"]} if isinstance(content.get("role"), str) else given  # Google's, in ADK
+
+
+def _role_name(fields: Mapping[str, Any]) -> str:
+    for name in ("role", "type"):
+        found = fields.get(name)
+        if isinstance(found, str) and (found in _ROLES or found in _RESULT_ROLES):
+            return found
+    event = fields.get("event.name")
+    return event.removeprefix("gen_ai.").partition(".")[0] if isinstance(event, str) else ""
+
+
+def _results(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
+    """Yields the results in a message of the role ``tool``: its own, or those in its parts."""
+    parts = fields.get("parts") if isinstance(fields.get("parts"), list) else fields.get("content")
+    items = as_list(read_json_text(parts))
+    found = [part for item in items if isinstance(part := read_part(item), CallResult)]
+    if found:
+        yield from found
+        return
+    call_id = next((fields[name] for name in ("tool_call_id", "call_id", "id") if fields.get(name)), None)
+    output = fields.get("output", fields.get("content", fields.get("contents", parts)))
+    name = fields.get("name")
+    if is_tool_definition(output) and not call_id:
+        return
+    if not is_left_out(output) and (call_id or name or output is not None):
+        yield CallResult(
+            call_id if isinstance(call_id, str) else None,
+            name if isinstance(name, str) else None,
+            read_json_text(only_text(output)),
+            is_error=fields.get("status") == "error" or fields.get("is_error") is True,
+        )
+
+
+def is_tool_definition(content: Any) -> bool:
+    """Whether the content of a message is the definition of a tool, which Langfuse records among the messages."""
+    fields = as_object(content)
+    return fields.get("type") == "function" and "parameters" in as_object(fields.get("function"))
+
+
+def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(fields.get(name), str) and fields[name]:
+            found = read_part({"type": "reasoning", "text": fields[name]})
+            yield from [found] if found else []
+            break
+    content = next((fields[name] for name in ("parts", "contents", "content") if fields.get(name) is not None), None)
+    if isinstance(content, str) and (content.startswith(("[{", '{"parts"')) or fields.get("role") == "model"):
+        content = read_json_text(content)
+    if isinstance(content, dict) and isinstance(content.get("parts"), list):
+        content = content["parts"]
+    for item in content if isinstance(content, list) else [content]:
+        if (part := read_part(item)) is not None:
+            yield part
+    yield from _calls(fields)
+
+
+def _calls(fields: Mapping[str, Any]) -> Iterator[AskedCall]:
+    if fields.keys().isdisjoint(_HOLDERS):
+        return
+    inner = as_object(fields.get("additional_kwargs"))
+    for holder in (fields, inner):
+        calls = as_list(read_json_text(holder.get("tool_calls"))) or as_list(holder.get("toolCalls"))
+        single = holder.get("function_call")
+        for given in calls or ([single] if isinstance(single, dict) and single.get("name") else []):
+            if (call := read_call(as_object(given))) is not None:
+                yield call
+        if calls:
+            return

@@ -1,0 +1,193 @@
+"""Writes runs as Parquet files that other programs query, and reads them back: `write_parquet`, `parquet_runs`.
+
+A folder has three files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call, and
+``messages.parquet``. The column ``run`` is the number of the run in all of them. ``arguments`` and ``result`` are JSON
+texts. The runs are read back from ``runs.parquet`` alone: its column ``events`` has the run's events as JSON lines, and
+``record`` the rest. Secrets are masked. pyarrow is imported on first use.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from importlib import import_module
+from typing import IO, Any
+
+import msgspec
+
+from toolcall_nb.core.call_table import CALL_COLUMNS, call_rows, message_calls
+from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
+from toolcall_nb.core.files import replaced_file
+from toolcall_nb.core.json_text import json_text, read_json
+from toolcall_nb.core.text import well_formed
+from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import add_token_counts, read_requests
+from toolcall_nb.errors import MissingPackageError, UsageError
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.runs.formats.base import RecordedRun
+from toolcall_nb.runs.places import describe_error
+from toolcall_nb.runs.run_index import RunEntry
+
+PARQUET = ".parquet"
+PARQUET_TABLES = ("runs", "calls", "messages")
+"""The names of the files in a folder, without the suffix."""
+
+_BATCH_SIZE = 2**23
+"""The number of characters of events that are kept before they are written."""
+_READ_AT_ONCE = 16
+
+_RUNS = {
+    **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "label": "string"},
+    **{"repetition": "int64", "state": "string", "error": "string", "began": "time", "seconds": "double"},
+    **dict.fromkeys(("messages", "calls", "errors", "denied", "interrupted", "tokens_in"), "int64"),
+    **{"tokens_out": "int64", "cost": "double", "model": "string", "diagnostics": "int64"},
+    **{"record": "string", "events": "string"},
+}
+_NUMBERS = {
+    **dict.fromkeys(("i", "depth", "turn", "result_bytes", "tokens", "attempt"), "int64"),
+    **{"started": "double", "seconds": "double", "truncated": "bool_"},
+}
+_CALLS = {"run": "int64", **{name: _NUMBERS.get(name, "string") for name in CALL_COLUMNS}}
+_MESSAGES = {
+    **{"run": "int64", "turn": "int64", "role": "string", "text": "string", "model": "string"},
+    **{"tokens_in": "int64", "tokens_out": "int64", "finish_reason": "string"},
+}
+_SCHEMAS: Mapping[str, Mapping[str, str]] = {"runs": _RUNS, "calls": _CALLS, "messages": _MESSAGES}
+_LARGEST = 2**63
+
+
+def write_parquet(runs: Iterable[tuple[RunEntry, RecordedRun]], folder: str | os.PathLike[str]) -> None:
+    """Writes the runs into a folder, which is made if it is not there. Some megabytes of them are kept at a time.
+
+    Raises `UsageError` if the folder cannot be written, and `MissingPackageError` without pyarrow.
+    """
+    parquet, arrow = _parquet("Writing Parquet files")
+    schemas = {name: _schema(arrow, columns) for name, columns in _SCHEMAS.items()}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _SCHEMAS}
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with ExitStack() as stack:
+            files = {name: os.path.join(folder, f"{name}{PARQUET}") for name in _SCHEMAS}
+            opened = {name: stack.enter_context(replaced_file(path)) for name, path in files.items()}
+            writers = {
+                name: stack.enter_context(parquet.ParquetWriter(file, schemas[name], compression="zstd"))
+                for name, file in opened.items()
+            }
+            size = 0
+            for number, entry_and_run in enumerate(runs):
+                (entry, run), _ = saved_value(entry_and_run)
+                _add_rows(rows, number, entry, run)
+                size += len(rows["runs"][-1]["events"])
+                if size > _BATCH_SIZE:
+                    size = _flush(arrow, writers, schemas, rows)
+            _flush(arrow, writers, schemas, rows)
+    except OSError as error:
+        raise UsageError(f"{os.fspath(folder)} cannot be written: {describe_error(error)}") from None
+
+
+def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
+    """Yields the runs of a ``runs.parquet``. Raises `UsageError` for any other file."""
+    parquet, _ = _parquet("Reading Parquet files")
+    try:
+        for batch in parquet.ParquetFile(file).iter_batches(_READ_AT_ONCE, columns=["record", "events"]):
+            records, events = batch.column("record").to_pylist(), batch.column("events").to_pylist()
+            for record, lines in zip(records, events, strict=True):
+                yield _run(read_json(record), lines)
+    except Exception as error:  # pyarrow's errors for damaged files are of many kinds
+        raise UsageError(
+            f"{place} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
+        ) from None
+
+
+# Rows ---------------------------------------------------------------------------------------------------------
+
+
+def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntry, run: RecordedRun) -> None:
+    messages = run.transcript.messages
+    facts = {name: getattr(entry, name) for name in _RUNS if hasattr(entry, name)}
+    rows["runs"].append({"run": number, **facts, "record": _record(run), "events": _events(run.transcript)})
+    for row in call_rows(message_calls(messages), messages):
+        texts = {name: None if row[name] is None else json_text(row[name]) for name in ("arguments", "result")}
+        rows["calls"].append({"run": number, **row, **texts})
+    for turn, message in enumerate(messages):
+        usage = add_token_counts(request.usage for request in read_requests(message.metadata))
+        model = message.metadata.get("model")
+        rows["messages"].append(
+            {
+                **{"run": number, "turn": turn, "role": message.role, "text": message.text},
+                **{"model": model if isinstance(model, str) else None, "finish_reason": message.finish_reason},
+                **{"tokens_in": _whole(usage.get("inputTokens")), "tokens_out": _whole(usage.get("outputTokens"))},
+            }
+        )
+
+
+def _record(run: RecordedRun) -> str:
+    notes = [msgspec.structs.asdict(note) for note in run.transcript.diagnostics]
+    return json_text(
+        {
+            **{"id": run.id, "title": run.title, "began": run.began, "seconds": run.seconds, "path": run.path},
+            **{"extra": run.extra, "metadata": run.transcript.metadata, "diagnostics": notes},
+            "is_unfinished": run.is_unfinished,
+        }
+    )
+
+
+def _events(transcript: Transcript) -> str:
+    return "\n".join(json_text(to_dict(event)) for event in transcript.events(timings=True))
+
+
+def _run(record: Mapping[str, Any], events: str) -> RecordedRun:
+    chunks = (from_dict(read_json(line)) for line in events.split("\n") if line)
+    read = Transcript.from_events(chunks)
+    notes = tuple(Diagnostic(**note) for note in record["diagnostics"])
+    return RecordedRun(
+        transcript=Transcript(read.messages, record["metadata"], notes),
+        **{name: record[name] for name in ("id", "title", "began", "seconds", "path", "extra")},
+        is_unfinished=record.get("is_unfinished") is True,
+    )
+
+
+# Columns ------------------------------------------------------------------------------------------------------
+
+
+def _parquet(purpose: str) -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow.parquet"), import_module("pyarrow")
+    except ImportError:
+        raise MissingPackageError("pyarrow", "traces", purpose) from None
+
+
+def _schema(arrow: Any, columns: Mapping[str, str]) -> Any:
+    types = {"time": arrow.timestamp("us", tz="UTC"), "double": arrow.float64()}
+    return arrow.schema(
+        [(name, types[kind] if kind in types else getattr(arrow, kind)()) for name, kind in columns.items()]
+    )
+
+
+def _flush(
+    arrow: Any, writers: Mapping[str, Any], schemas: Mapping[str, Any], rows: dict[str, list[dict[str, Any]]]
+) -> int:
+    """Writes the rows and forgets them. Returns the size of what is left: 0."""
+    for name, listed in rows.items():
+        columns = {column: [_cell(kind, row[column]) for row in listed] for column, kind in _SCHEMAS[name].items()}
+        if listed:
+            writers[name].write_table(arrow.table(columns, schema=schemas[name]))
+        listed.clear()
+    return 0
+
+
+def _cell(kind: str, value: Any) -> Any:
+    """Returns the value if the column can hold it; None is unknown."""
+    if value is None:
+        return None
+    if kind == "string":
+        return well_formed(value)
+    if kind == "time":
+        microseconds = value * 1_000_000
+        return round(microseconds) if -(2**62) < microseconds < 2**62 else None
+    return value if kind != "int64" or -_LARGEST <= value < _LARGEST else None
+
+
+def _whole(count: float | None) -> int | None:
+    return None if count is None else int(count)

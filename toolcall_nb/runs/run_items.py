@@ -1,0 +1,172 @@
+"""The items of a run that are compared: `run_items`. `toolcall_nb.runs.item_pairs` pairs those of two runs.
+
+An item is the run itself, a message, or a part of one. Two items are equal here if they have the same fingerprint: a
+call's name and arguments, a text's words. Ids, times and hashes within arguments are masked in it, since they change
+with each run. Results never count: two runs of the same calls with other results have the same fingerprints.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+from zlib import crc32
+
+import msgspec
+from msgspec import Struct
+
+from toolcall_nb.core.comparison import ItemKind
+from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
+from toolcall_nb.core.usage import USAGE_FIELDS, read_requests
+from toolcall_nb.runs.metadata_names import VOLATILE
+
+_WORD = re.compile(r"\w+")
+_WORDS = 64
+"""The most words of an item that are compared."""
+_LONGEST = 20_000
+"""The most characters in which words are looked for."""
+_IDS = frozenset({"id", "source_id", "provider_metadata"})
+
+
+class RunItem(Struct, eq=False):
+    """One item of a run. ``number`` counts the items of its kind, from 1; ``parent`` is the position of another item.
+
+    ``turn`` numbers the calls that ran side by side; it is None for a call that ran by itself, as far as is known.
+    """
+
+    kind: ItemKind
+    name: str
+    number: int
+    role: Role | None
+    value: Part | Message | Transcript
+    fingerprint: str
+    words: frozenset[str]
+    parent: int | None = None
+    turn: int | None = None
+
+
+# Items ----------------------------------------------------------------------------------------------------------
+
+
+def run_items(transcript: Transcript, *, has_text: bool = True) -> list[RunItem]:
+    """Returns the run, its messages and their parts, in order. Without ``has_text``, texts are left out."""
+    found = [_item("run", "run", None, transcript, "run")]
+    numbers: Counter[str] = Counter()
+    for message in transcript.messages:
+        found.append(_item("message", message.role, message.role, message, _canonical(compared_fields(message))))
+        for part in message.parts:
+            if has_text or not isinstance(part, TextPart | ReasoningPart):
+                found.append(_part_item(part, message.role))
+    for item in found:
+        numbers[item.kind] += 1
+        item.number = numbers[item.kind]
+    _set_parents(found)
+    _set_turns(found)
+    return found
+
+
+def _part_item(part: Part, role: Role) -> RunItem:
+    match part:
+        case ToolCall():
+            arguments = part.input_text if part.input is MISSING else part.input
+            return _item("call", part.name, role, part, VOLATILE.sub("*", _canonical(arguments)))
+        case TextPart():
+            return _item("text", role, role, part, " ".join(part.text.split()))
+        case ReasoningPart():
+            return _item("reasoning", role, role, part, " ".join(part.text.split()))
+        case _:
+            return _item("part", type(part).__name__, role, part, _canonical(compared_fields(part)))
+
+
+def _item(kind: ItemKind, name: str, role: Role | None, value: Any, content: str) -> RunItem:
+    text = f"{kind}\n{name}\n{role}\n{content}" if kind != "call" else f"{kind}\n{name}\n{content}"
+    fingerprint = sha256(text.encode("utf-8", "replace")).hexdigest()
+    return RunItem(kind, name, 0, role, value, fingerprint, _words(content))
+
+
+def _words(content: str) -> frozenset[str]:
+    """Returns the words, or of many a sample that is the same for the same words."""
+    words = set(_WORD.findall(content[:_LONGEST]))
+    if len(words) > _WORDS:
+        words = set(sorted(words, key=lambda word: (crc32(word.encode("utf-8", "replace")), word))[:_WORDS])
+    return frozenset(words)
+
+
+def _canonical(value: Json) -> str:
+    """Returns a JSON value as text that does not depend on the order of keys."""
+    try:
+        return msgspec.json.encode(value, order="deterministic").decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return json_text(value)
+
+
+def compared_fields(value: Message | Part) -> dict[str, Any]:
+    """Returns the fields of a message, or of a part that is no call, without ids, parts, tokens and costs."""
+    names = [name for name in value.__struct_fields__ if name not in _IDS and name != "parts"]
+    fields = {name: getattr(value, name) for name in names if getattr(value, name) is not None}
+    if isinstance(value, Message):
+        fields["metadata"] = {key: item for key, item in value.metadata.items() if key not in USAGE_FIELDS}
+    return fields
+
+
+def _set_parents(items: Sequence[RunItem]) -> None:
+    """Sets for each call the item of its parent. One that is missing, or that it is itself inside of, is none."""
+    places = {item.value.id: place for place, item in enumerate(items) if isinstance(item.value, ToolCall)}
+    parents = [places.get(item.value.parent or "") if isinstance(item.value, ToolCall) else None for item in items]
+    is_clear = [parent is None for parent in parents]
+    for place in range(len(items)):
+        path: dict[int, None] = {}
+        here: int | None = place
+        while here is not None and not is_clear[here]:
+            if here in path:  # a circle, which is opened here
+                parents[here] = None
+                break
+            path[here] = None
+            here = parents[here]
+        for each in path:
+            is_clear[each] = True
+    for item, parent in zip(items, parents, strict=True):
+        item.parent = parent
+
+
+def _set_turns(items: Sequence[RunItem]) -> None:
+    """Numbers the turns: calls of the same request to the model, or whose times overlap, with no text between them."""
+    turns: dict[int | None, list[int]] = {}  # the calls of the last turn, by parent
+    steps: dict[str, int] = {}
+    ends: dict[int | None, float] = {}
+    for place, item in enumerate(items):
+        if isinstance(item.value, Message):
+            turns, ends, steps = {}, {}, dict(_steps(item.value))
+        elif not isinstance(item.value, ToolCall):
+            turns.pop(None, None)
+        else:
+            call, turn = item.value, turns.get(item.parent)
+            end = call.started + call.seconds if call.started is not None and call.seconds is not None else None
+            step = steps.get(call.id)
+            if turn and (_is_same_step(items[turn[-1]], steps, step) or _overlaps(call, ends.get(item.parent))):
+                turn.append(place)
+            else:
+                turns[item.parent] = turn = [place]
+                ends.pop(item.parent, None)
+            if end is not None:
+                ends[item.parent] = max(end, ends.get(item.parent, end))
+            if len(turn) > 1:
+                items[turn[0]].turn = item.turn = turn[0]
+
+
+def _steps(message: Message) -> Iterator[tuple[str, int]]:
+    for number, request in enumerate(read_requests(message.metadata)):
+        for call_id in request.added:
+            yield call_id, number
+
+
+def _is_same_step(last: RunItem, steps: dict[str, int], step: int | None) -> bool:
+    return step is not None and isinstance(last.value, ToolCall) and steps.get(last.value.id) == step
+
+
+def _overlaps(call: ToolCall, end: float | None) -> bool:
+    return end is not None and call.started is not None and call.started < end

@@ -1,0 +1,112 @@
+"""Many runs as a table: `runs_frame` makes a pandas frame of the index, `runs_bundle` what a cell shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import fields
+
+from toolcall_nb.core.data_frames import data_frame, import_pandas
+from toolcall_nb.core.events import Json
+from toolcall_nb.core.run_outcome import RunState
+from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
+from toolcall_nb.render.record_tables import table_bundle
+from toolcall_nb.render.saved_output import with_line
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.value_summary import one_line
+from toolcall_nb.render.wording import format_seconds
+from toolcall_nb.runs.places import common_folder
+from toolcall_nb.runs.run_index import RunEntry, UnreadFile
+
+RUN_COLUMNS = tuple(each.name for each in fields(RunEntry) if each.name not in ("source", "number"))
+"""The columns of a run."""
+
+_COUNTS = ("calls", "errors", "denied", "interrupted")
+_SHOWN = 50
+_UNREAD = 3
+_TITLE = 60
+
+
+def runs_frame(entries: Sequence[RunEntry]) -> Any:
+    """Returns the index as a `pandas.DataFrame`. ``began`` is a time in UTC; ``cost`` is in US dollars."""
+    purpose = "A table of runs as a data frame"
+    frame = data_frame({name: [getattr(entry, name) for entry in entries] for name in RUN_COLUMNS}, purpose)
+    pandas = import_pandas(purpose)
+    seconds = [None if entry.began is None else _time(entry.began) for entry in entries]
+    frame["began"] = pandas.Series(pandas.to_datetime(seconds, utc=True), index=frame.index)
+    return frame
+
+
+def runs_bundle(
+    entries: Sequence[RunEntry],
+    unread: Sequence[UnreadFile] = (),
+    *,
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
+) -> dict[str, str]:
+    """Returns the first runs as a table by MIME type, without secrets; below, the files that were not read."""
+    folder = common_folder([entry.path for entry in entries[:_SHOWN]])
+    (records, below), tally = saved_value((_records(entries[:_SHOWN], folder), f"Below {folder}" if folder else ""))
+    errors = sum(entry.errors for entry in entries)
+    calls = format_count(sum(entry.calls for entry in entries), "tool calls")
+    counts = [format_count(len(entries), "runs"), calls, *([f"{errors:,} failed"] if errors else [])]
+    bundle = table_bundle(
+        records,
+        summary=f"Table: {', '.join(counts)}",
+        empty="No runs.",
+        numbers=("run", "repetition", "began", "messages", *_COUNTS, "seconds", "tokens"),
+        hidden=len(entries) - len(records),
+        include=include,
+        exclude=exclude,
+    )
+    lines = [below, _describe_states(entries), f"{tally}", *map(saved_text, _unread_lines(unread))]
+    return with_line(bundle, " · ".join(filter(None, lines)))
+
+
+def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
+    """Returns the texts of the rows. A column of which nothing is known is left out."""
+    rows = [
+        {
+            **{"run": f"{number}", "title": one_line((entry.title or entry.prompt or entry.id)[:_TITLE])},
+            **{"label": entry.label or "", "repetition": f"{entry.repetition or ''}", "state": entry.state or ""},
+            "began": "" if (began := _time(entry.began)) is None else f"{began:%Y-%m-%d %H:%M}",
+            **{"messages": f"{entry.messages:,}", "calls": f"{entry.calls:,}"},
+            **{name: f"{getattr(entry, name) or ''}" for name in _COUNTS[1:]},
+            "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
+            "tokens": "" if entry.tokens_in is None else f"{entry.tokens_in + (entry.tokens_out or 0):,}",
+            **{"model": entry.model or "", "error": entry.error or "", "path": entry.path[len(folder) :]},
+        }
+        for number, entry in enumerate(entries)
+    ]
+    known = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+    return [{name: row[name] for name in known} for row in rows]
+
+
+def _describe_states(entries: Sequence[RunEntry]) -> str:
+    """Returns how many runs ended in each way, where not all are done, as ``7 of 9 runs done · 2 error``."""
+    counts = Counter(entry.state for entry in entries)
+    others = [f"{counts[state]:,} {state}" for state in RunState if state != RunState.DONE and counts[state]]
+    return " · ".join([f"{counts[RunState.DONE]:,} of {len(entries):,} runs done", *others]) if others else ""
+
+
+def _time(seconds: float | None) -> datetime | None:
+    """Returns the time; None where it is unknown, or no time of the calendar."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _unread_lines(unread: Sequence[UnreadFile]) -> list[str]:
+    if not unread:
+        return []
+    more = f" … and {len(unread) - _UNREAD:,} more" if len(unread) > _UNREAD else ""
+    reasons = "; ".join(_first_sentence(each.reason) for each in unread[:_UNREAD])
+    return [f"{format_count(len(unread), 'files')} not read, see `.unread`: {reasons}{more}"]
+
+
+def _first_sentence(reason: str) -> str:
+    return f"{reason.partition('. ')[0]:.300}"

@@ -1,0 +1,166 @@
+"""Finds text in many runs: `find_matches`; the places that it finds are `Matches`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from toolcall_nb.core.data_frames import data_frame
+from toolcall_nb.core.text_search import FieldText, TextPattern, message_texts
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.redaction.registered_secrets import saved_value
+from toolcall_nb.render.record_tables import table_bundle
+from toolcall_nb.render.saved_output import with_line
+from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.runs.formats.base import RecordedRun
+from toolcall_nb.runs.markdown_lines import MarkdownLines
+from toolcall_nb.runs.places import common_folder, open_place, suffix_of
+from toolcall_nb.runs.recorded_file import MARKDOWN
+from toolcall_nb.runs.run_index import RunEntry
+
+_BEFORE = 40
+_AFTER = 120
+_SHOWN = 50
+_COLUMNS = ("run", "path", "run_id", "turn", "role", "call", "name", "field", "text", "line")
+
+
+class Match(Struct, frozen=True):
+    """The first place of a field where the pattern is.
+
+    ``run`` is the number of the run in the collection that was searched. ``turn`` is the number of the message in its
+    transcript, from 0; ``call`` and ``name`` are those of the tool call, if it is in one. ``text`` is the place with
+    the words around it. ``line`` is the line of a Markdown file, from 1; None in other files, and where it is unknown.
+    """
+
+    run: int
+    path: str
+    run_id: str
+    turn: int
+    role: str
+    call: str | None
+    name: str | None
+    field: str
+    text: str
+    line: int | None = None
+
+
+class Matches(Sequence[Match]):
+    """The places where a pattern was found. ``runs`` are the runs that have them, each once.
+
+    ``is_cut`` is true if the search ended at its limit.
+    """
+
+    def __init__(self, found: Sequence[Match], runs: Sequence[RecordedRun], is_cut: bool) -> None:
+        self._found = found
+        self.runs = runs
+        self.is_cut = is_cut
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    @overload
+    def __getitem__(self, index: int) -> Match: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Match]: ...
+
+    def __getitem__(self, index: int | slice) -> Match | Sequence[Match]:
+        return self._found[index]
+
+    def __repr__(self) -> str:
+        return f"<Matches: {self._count()}>"
+
+    @property
+    def df(self) -> Any:
+        """The places as a `pandas.DataFrame`."""
+        rows = [asdict(match) for match in self._found]
+        return data_frame({name: [row[name] for row in rows] for name in _COLUMNS}, "A table of matches")
+
+    def _count(self) -> str:
+        more = "; there may be more, see `limit`" if self.is_cut else ""
+        return f"{format_count(len(self._found), 'places')} in {format_count(len(self.runs), 'runs')}{more}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """Shows the first places in a cell as a table."""
+        shown = self._found[:_SHOWN]
+        folder = common_folder([match.path for match in shown])
+        lines = [self._count() if self._found else "", f"Below {folder}" if folder else ""]
+        (records, below), tally = saved_value(
+            ([_record(match, folder) for match in shown], " · ".join(filter(None, lines)))
+        )
+        bundle = table_bundle(
+            records,
+            summary=f"Search: {self._count()}",
+            empty="Nothing was found.",
+            numbers=("run", "turn"),
+            hidden=len(self._found) - len(records),
+            include=include,
+            exclude=exclude,
+        )
+        return with_line(bundle, " · ".join(filter(None, (below, f"{tally}"))))
+
+
+def find_matches(
+    runs: Iterable[tuple[RunEntry, RecordedRun]], pattern: str | re.Pattern[str], limit: int | None
+) -> tuple[list[Match], list[RunEntry], bool]:
+    """Returns the places, the entries of the runs that have them, and whether it ended at the limit."""
+    found: list[Match] = []
+    entries: list[RunEntry] = []
+    for entry, match in iterate_matches(runs, pattern):
+        if limit is not None and len(found) >= limit:
+            return found, entries, True
+        found.append(match)
+        if not entries or entries[-1] is not entry:
+            entries.append(entry)
+    return found, entries, False
+
+
+def iterate_matches(
+    runs: Iterable[tuple[RunEntry, RecordedRun]], pattern: str | re.Pattern[str]
+) -> Iterator[tuple[RunEntry, Match]]:
+    """Yields the places as they are found, each with the entry of its run."""
+    wanted = TextPattern(pattern)
+    for number, (entry, run) in enumerate(runs):
+        for match in _matches_in(number, entry, run, wanted):
+            yield entry, match
+
+
+def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPattern) -> Iterator[Match]:
+    lines: MarkdownLines | None = None
+    for turn, message in enumerate(run.transcript.messages):
+        last: tuple[int, str] | None = None
+        for part, text in message_texts(message):
+            if last == (id(part), text.field):  # the same field, as JSON and as its strings
+                continue
+            if (span := pattern.find(text.text)) is not None:
+                last = (id(part), text.field)
+                call, name = (part.id, part.name) if isinstance(part, ToolCall) else (None, None)
+                words = _around(text, *span)
+                lines = lines or _markdown_lines(entry, run)
+                line = None if lines is None else lines.find(part, text.field, text.text, *span)
+                yield Match(number, entry.path, entry.id, turn, message.role, call, name, text.field, words, line)
+
+
+def _markdown_lines(entry: RunEntry, run: RecordedRun) -> MarkdownLines | None:
+    if suffix_of(entry.source) != MARKDOWN:
+        return None
+    with open_place(entry.source) as file:
+        return MarkdownLines(file.read().decode("utf-8-sig", "replace"), run.transcript)
+
+
+def _around(text: FieldText, start: int, end: int) -> str:
+    """Returns the place in one line, with the words around it."""
+    first, last = max(0, start - _BEFORE), min(end, start + _AFTER) + _BEFORE
+    words = " ".join(text.text[first:last].split())
+    return f"{'…' if first else ''}{words}{'…' if last < len(text.text) else ''}"
+
+
+def _record(match: Match, folder: str) -> dict[str, Any]:
+    return {
+        **{"run": f"{match.run}", "turn": f"{match.turn}", "role": match.role, "call": match.name or ""},
+        **{"field": match.field, "text": match.text, "path": match.path[len(folder) :]},
+    }

@@ -1,0 +1,232 @@
+"""Puts the events of one reply in order before they reach the transcript. `Reply` does it, event by event.
+
+Models use an id twice or leave it out, send a call twice, leave blocks open, and write calls in text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolcall_nb import dialects
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
+from toolcall_nb.errors import ModelError
+
+_TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
+_REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
+_CONTENT = (ev.TextDelta, ev.ReasoningStart, ev.ReasoningDelta, ev.ToolInputStart, ev.ToolInputAvailable)
+_IGNORED = "The event was ignored."
+_WRITE_AGAIN = "It was not run. Write the whole call again, with an empty line after it."
+_BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
+
+
+class ReplyCall(Struct):
+    """A call of this reply: its complete input, and whether the model's side reported the input as wrong."""
+
+    name: str
+    input: Json = MISSING
+    is_wrong: bool = False
+
+
+class Reply:
+    """One reply as it arrives: gives each call an id of its own, closes blocks, and finds the calls in text.
+
+    ``used_ids`` are the call ids of the chat so far. In a text dialect a repeated id means the same call, as the
+    dialect says. In a native stream it means the same call only if name and input are equal, and another call if they
+    are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
+    its text that could not be parsed. ``fixed`` are the ids of calls that the rest of the reply cannot change, because
+    they may run already.
+
+    ``unclosed`` are the ids of calls that only the end of their text closed, so that text may be missing. If the reply
+    goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise these calls do not
+    run (`end_cut_off_calls`). ``is_out_of_time``: the chat itself ended the reply, at its time limit.
+    """
+
+    def __init__(self, dialect: str, used_ids: set[str]) -> None:
+        self.calls: dict[str, ReplyCall] = {}
+        self.finish = ev.Finish()
+        self.abort: ev.Abort | None = None
+        self.failed = False
+        self.unreadable: list[ev.Diagnostic] = []
+        self.fixed: set[str] = set()
+        self.unclosed: set[str] = set()
+        self.is_out_of_time = False
+        self._dialect = dialect
+        self._detector: dialects.Detector | None = None
+        self._used_ids = used_ids
+        self._ids: dict[str, str] = {}  # the model's id: the chat's
+        self._withheld: dict[str, list[Event]] = {}
+        self._open: dict[tuple[type, str], Event] = {}  # open blocks, and the event that ends each
+
+    def take(self, event: Any) -> Iterable[Event]:
+        """Returns the events for the transcript: this one, others, or none. Those of a text are made as they are read.
+
+        So a call at the beginning of a text can be `fixed` before the rest of the text is looked at.
+        """
+        if self.unclosed and isinstance(event, _CONTENT):
+            self.unclosed.clear()
+        block = _BLOCKS.get(type(event))
+        if block is not None:
+            if block is _TEXT and self._dialect != "native":
+                return self._detect(event)
+            start, delta, _ = block
+            is_usual = type(event) is delta and (start, event.id) in self._open  # nearly all events of a stream
+            return [event] if is_usual else self._in_block(event, block)
+        match event:
+            case ev.Start():
+                metadata = event.message_metadata
+                return [ev.MessageMetadata(metadata)] if metadata is not None else []
+            case ev.StartStep() | ev.FinishStep():
+                return []
+            case ev.Finish():
+                self.finish = event
+                return []
+            case ev.Abort():
+                self.abort = event
+                return []
+            case ev.Error():
+                self.failed = True
+                before = [*self._close_detector()]
+                incomplete = [call_id for call_id, call in self.calls.items() if call.input is MISSING]
+                return [*before, *map(ev.ToolInterrupted, incomplete), event]
+        if not isinstance(event, Event):
+            raise ModelError(f"The model sent {event!r:.100}, which is no event of toolcall_nb.core.events.")
+        return self._own(event)
+
+    def close(self) -> list[Event]:
+        """Returns the withheld events and the ends of open blocks; nothing the second time."""
+        found = [*self._close_detector()]
+        withheld, self._withheld = self._withheld, {}
+        for raw, events in withheld.items():
+            found += _with_id(self._new_id(raw, events[0]), events)
+        ends, self._open = list(self._open.values()), {}
+        return [*found, *ends]
+
+    def end_cut_off_calls(self) -> Iterator[Event]:
+        """Ends the calls that the end of a cut-off reply closed, so that they do not run; for after `close`.
+
+        The calls of a reply that failed or was stopped end with it.
+        """
+        reason = self.finish.finish_reason
+        if self.failed or self.abort is not None or reason in COMPLETE_REASONS:
+            return
+        for call_id, call in self.calls.items():
+            if call_id not in self.unclosed:
+                continue
+            if self.is_out_of_time:
+                yield ev.ToolInterrupted(call_id)
+            else:
+                call.is_wrong = True
+                error = f"{cut_off_error(reason)} {_WRITE_AGAIN}"
+                yield ev.ToolInputError(call_id, call.name, call.input, error)
+
+    def _in_block(self, event: Any, block: Any) -> list[Event]:
+        start, _, end = block
+        key = (start, event.id)
+        if type(event) is end:
+            return [event] if self._open.pop(key, None) else []
+        if key in self._open:
+            return [event]
+        self._open[key] = end(event.id)
+        return [event] if type(event) is start else [start(event.id), event]
+
+    def _detect(self, event: Any) -> Iterator[Event]:
+        """Passes the text of a block through a detector. Each block has its own, with its own ids."""
+        if isinstance(event, ev.TextDelta):
+            self._detector = self._detector or dialects.detector(self._dialect)
+            for found in self._detector.feed(event.delta):
+                yield from self._own(found)
+        elif self._detector is not None:
+            yield from self._close_detector()
+            self._ids.clear()
+
+    def _close_detector(self) -> Iterator[Event]:
+        detector, self._detector = self._detector, None
+        for found in detector.close() if detector else ():
+            for event in self._own(found):
+                if isinstance(event, ev.ToolInputAvailable):
+                    self.unclosed.add(event.tool_call_id)
+                elif isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None):
+                    self.unclosed.discard(event.tool_call_id)
+                yield event
+
+    def _own(self, event: Any) -> list[Event]:
+        """The event with the chat's call id."""
+        block = _BLOCKS.get(type(event))
+        if block is not None:
+            return self._in_block(event, block)
+        raw: str | None = getattr(event, "tool_call_id", None)
+        match event:
+            case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
+                return self._begin_call(event)
+            case ev.ToolInputDelta() if event.tool_call_id in self._withheld:
+                self._withheld[event.tool_call_id].append(event)
+                return []
+            case ev.ResetStep() if self.fixed:
+                return [ev.Diagnostic("reset-step after a tool call that may run already.", _IGNORED)]
+            case _ if raw is not None and self._ids.get(raw, raw) in self.fixed:
+                return [ev.Diagnostic(f"{event.type} for the tool call {raw!r:.120}, which may run already.", _IGNORED)]
+            case ev.ToolRetracted():
+                return self._retract(event)
+            case ev.Diagnostic():
+                self.unreadable.append(event)
+            case ev.ResetStep():  # the step is tried again: its calls are gone, and their ids are free
+                self._used_ids -= self.calls.keys()
+                self._detector = None
+                for kept in (self.calls, self._ids, self._withheld, self._open, self.unreadable):
+                    kept.clear()
+        return [event] if raw is None else _with_id(self._ids.get(raw, raw), [event])
+
+    def _begin_call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[Event]:
+        raw = event.tool_call_id
+        own = self._ids.get(raw)
+        known = self.calls.get(own) if own is not None else None
+        withheld = self._withheld.pop(raw, [])
+        is_start = isinstance(event, ev.ToolInputStart)
+        is_other = self._dialect == "native" or own in self.fixed
+        if known is not None and known.input is not MISSING and is_other:
+            if is_start and raw:
+                self._withheld[raw] = [*withheld, event]
+                return []
+            if raw and (known.name, known.input) == (event.tool_name, getattr(event, "input", MISSING)):
+                return []
+            known = None
+        if own is None or known is None or (is_start and not raw):
+            own = self._new_id(raw, event)
+        if not isinstance(event, ev.ToolInputStart):
+            call = self.calls[own]
+            call.input, call.is_wrong = event.input, isinstance(event, ev.ToolInputError)
+        return _with_id(own, [*withheld, event])
+
+    def _new_id(self, raw: str, event: Any) -> str:
+        """Returns an id that no other call of the chat has: the model's own if it is free."""
+        number = 2 if raw else 1
+        own = raw or "call_1"
+        while own in self._used_ids:
+            own = f"{raw}-{number}" if raw else f"call_{number}"
+            number += 1
+        self._used_ids.add(own)
+        self._ids[raw] = own
+        self.calls[own] = ReplyCall(event.tool_name)
+        return own
+
+    def _retract(self, event: ev.ToolRetracted) -> list[Event]:
+        own = self._ids.pop(event.tool_call_id, None)
+        if own is None:
+            return []
+        call = self.calls.pop(own)
+        self._used_ids.discard(own)
+        successor = event.successor
+        if successor is not None:
+            successor = self._ids.get(successor) or self._new_id(successor, ev.ToolInputStart(successor, call.name))
+        return [replace(event, tool_call_id=own, successor=successor)]
+
+
+def _with_id(own: str, events: Sequence[Any]) -> list[Event]:
+    return [event if event.tool_call_id == own else replace(event, tool_call_id=own) for event in events]
