@@ -31,6 +31,7 @@ from langgraph.types import Command, interrupt
 
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
+from toolcall_nb import read
 from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_stream_async, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
@@ -136,6 +137,19 @@ def test_the_error_of_a_task_is_in_the_message_once(mode: Any, subgraphs: bool) 
     [error] = assistant.parts
     assert isinstance(error, ErrorPart)
     assert "'bad' ended the reply with an error: ValueError: boom." in error.text or not subgraphs
+
+
+@pytest.mark.parametrize("mode", ["tasks", "updates"])
+def test_an_error_that_a_task_reports_and_the_stream_raises_is_in_the_message_once(mode: Any) -> None:
+    def fail(state: MessagesState) -> None:
+        raise ValueError("boom")
+
+    failing: Any = StateGraph(MessagesState).add_node("bad", fail).add_edge(START, "bad").compile()
+    assistant = read(failing.stream(PROMPT, stream_mode=mode)).messages[-1]
+    [error] = assistant.parts
+    assert isinstance(error, ErrorPart)
+    assert "ValueError: boom" in error.text
+    assert assistant.finish_reason == "error"
 
 
 def test_all_messages_that_a_task_wrote_to_one_channel_are_read() -> None:

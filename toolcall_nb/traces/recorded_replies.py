@@ -1,0 +1,82 @@
+"""Tells the replies apart that one file holds, each as chunks of a stream or as a whole: `split_replies`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from toolcall_nb.adapters.sdk_objects import as_mapping, get
+
+__all__ = ["split_replies"]
+
+
+class _Choice(Struct, frozen=True):
+    """A part of a record: one of the answers that were asked for, which are told apart by their index."""
+
+    index: int
+    has_content: bool
+    reason: str | None
+
+
+def split_replies(records: Sequence[Any]) -> list[Sequence[Any]]:
+    """Returns the records of each reply. Records of formats whose streams cannot be told apart are one reply.
+
+    A reply of Google, OpenAI or Ollama ends with its last chunk; only that has a reason. Chunks without content may
+    follow, such as one with the usage. Replies of Google with different ids are different, and so are AG-UI's threads.
+    """
+    replies: list[list[Any]] = []
+    reply_id: str | None = None
+    reasons: dict[int, str] = {}
+    for record in records:
+        fields = as_mapping(record)
+        choices = list(_choices(fields))
+        record_id = _id_of(fields)
+        is_other = bool(reply_id and record_id and reply_id != record_id)
+        if not replies or is_other or any(_begins(choice, reasons) for choice in choices):
+            replies.append([])
+            reply_id, reasons = None, {}
+        replies[-1].append(record)
+        reply_id = reply_id or record_id
+        reasons |= {choice.index: choice.reason for choice in choices if choice.reason is not None}
+    return [*replies] or [records]
+
+
+def _id_of(fields: Mapping[str, Any]) -> str | None:
+    if fields.get("type") == "RUN_STARTED":
+        return get(fields, "threadId", str) or get(fields, "thread_id", str)
+    return get(fields, "responseId", str) or get(fields, "response_id", str)
+
+
+def _begins(choice: _Choice, reasons: Mapping[int, str]) -> bool:
+    """Whether an answer begins anew: it has ended, and has content again, or ends for another reason."""
+    ended = reasons.get(choice.index)
+    return ended is not None and (choice.has_content or choice.reason not in (None, ended))
+
+
+def _choices(fields: Mapping[str, Any]) -> Iterator[_Choice]:
+    feedback = as_mapping(_field(fields, "promptFeedback", "prompt_feedback"))
+    if (blocked := _field(feedback, "blockReason", "block_reason")) is not None:
+        yield _Choice(0, has_content=True, reason=str(blocked))
+    if isinstance(fields.get("done"), bool):  # Ollama's lines end with the one that says so
+        yield _Choice(0, has_content=True, reason="done" if fields["done"] else None)
+    for position, item in enumerate(get(fields, "candidates", list) or get(fields, "choices", list) or []):
+        choice = as_mapping(item)
+        index = get(choice, "index", int)
+        reason = _field(choice, "finishReason", "finish_reason")
+        content = _field(choice, "content", "delta", "message", "text")
+        parts = get(content, "parts", list) or [content]
+        has_content = any(_is_content(part) for part in parts)
+        yield _Choice(position if index is None else index, has_content, None if reason is None else str(reason))
+
+
+def _field(fields: Mapping[str, Any], *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _is_content(part: Any) -> bool:
+    """Whether a part of Google's, a delta or a text holds anything but its role."""
+    if isinstance(part, Mapping):
+        return any(value for name, value in part.items() if name != "role" and name != "parts")
+    return bool(part)
