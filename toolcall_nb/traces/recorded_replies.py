@@ -44,9 +44,9 @@ def split_replies(records: Sequence[Any]) -> list[Sequence[Any]]:
 
 
 def _id_of(fields: Mapping[str, Any]) -> str | None:
-    if fields.get("type") == "RUN_STARTED":
-        return get(fields, "threadId", str) or get(fields, "thread_id", str)
-    return get(fields, "responseId", str) or get(fields, "response_id", str)
+    is_start = fields.get("type") == "RUN_STARTED"
+    found = _field(fields, "threadId", "thread_id") if is_start else _field(fields, "responseId", "response_id")
+    return found if isinstance(found, str) else None
 
 
 def _begins(choice: _Choice, reasons: Mapping[int, str]) -> bool:

@@ -22,7 +22,7 @@ from toolcall_nb.core.events import Event
 __all__ = ["LANGGRAPH", "LangGraphAdapter"]
 
 _MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
-_FIELDS = (
+_FIELDS: tuple[tuple[str, set[str], set[str]], ...] = (
     ("debug", {"step", "timestamp", "type", "payload"}, set()),
     ("checkpoints", {"config", "metadata", "values", "next", "tasks"}, {"parent_config"}),
     ("tasks", {"id", "name", "triggers", "input"}, {"metadata"}),
