@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from langchain.agents import create_agent
 from langchain_core.load import dumpd
 from langchain_core.messages import (
     AIMessage,
@@ -30,13 +31,16 @@ from langgraph.types import Command, interrupt
 
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
+from toolcall_nb import read
 from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_stream_async, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import (
     CustomPart,
     DataPart,
+    ErrorPart,
     FilePart,
     ReasoningPart,
     SourceUrlPart,
@@ -105,9 +109,80 @@ def test_the_arguments_of_parallel_calls_are_kept_apart() -> None:
     assert deltas == ["c1", "c2", "c1", "c2"]
 
 
-def test_a_state_contains_the_users_message_too() -> None:
-    transcript = read_items(graph().stream(PROMPT, stream_mode="values"))
-    assert [message.role for message in transcript.messages] == ["user", "assistant"]
+@pytest.mark.parametrize("mode", ["values", "tasks", ["tasks"], "debug"], ids=str)
+def test_a_state_and_the_first_task_contain_the_users_message_too(mode: Any) -> None:
+    transcript = read_items(graph().stream(PROMPT, stream_mode=mode))
+    assert [message.text for message in transcript.messages if message.role == "user"] == ["1 + 2, and 1 / 0?"]
+    the_answer(transcript)
+
+
+def ends_with_an_error(stream: Any) -> list[Any]:
+    items: list[Any] = []
+    with pytest.raises(ValueError, match="boom"):
+        items.extend(stream)
+    return items
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+@pytest.mark.parametrize("mode", ["tasks", ["tasks"], "debug", ["messages", "tasks"]], ids=str)
+def test_the_error_of_a_task_is_in_the_message_once(mode: Any, subgraphs: bool) -> None:
+    def fail(state: MessagesState) -> None:
+        raise ValueError("boom")
+
+    inner: Any = StateGraph(MessagesState).add_node("bad", fail).add_edge(START, "bad").compile()
+    outer: Any = StateGraph(MessagesState).add_node("inner", inner).add_edge(START, "inner").compile()
+    items = ends_with_an_error(outer.stream(PROMPT, stream_mode=mode, subgraphs=subgraphs))
+    user, assistant = read_items(items).messages
+    assert user.text == "1 + 2, and 1 / 0?"
+    [error] = assistant.parts
+    assert isinstance(error, ErrorPart)
+    assert "'bad' ended the reply with an error: ValueError: boom." in error.text or not subgraphs
+
+
+@pytest.mark.parametrize("mode", ["tasks", "updates"])
+def test_an_error_that_a_task_reports_and_the_stream_raises_is_in_the_message_once(mode: Any) -> None:
+    def fail(state: MessagesState) -> None:
+        raise ValueError("boom")
+
+    failing: Any = StateGraph(MessagesState).add_node("bad", fail).add_edge(START, "bad").compile()
+    assistant = read(failing.stream(PROMPT, stream_mode=mode)).messages[-1]
+    [error] = assistant.parts
+    assert isinstance(error, ErrorPart)
+    assert "ValueError: boom" in error.text
+    assert assistant.finish_reason == "error"
+
+
+def test_all_messages_that_a_task_wrote_to_one_channel_are_read() -> None:
+    def write(state: MessagesState) -> Any:
+        return [Command(update={"messages": [AIMessage(text)]}) for text in ("One.", "Two.")]
+
+    writer: Any = StateGraph(MessagesState).add_node("writer", write).add_edge(START, "writer").compile()
+    transcript = read_items(writer.stream(PROMPT, stream_mode="tasks"))
+    assert [part.text for part in transcript.messages[-1].parts] == ["One.", "Two."]
+
+
+class Job(MessagesState):
+    """A state with the fields of a task of LangGraph."""
+
+    id: str
+    name: str
+    triggers: list[str]
+    input: str
+
+
+@pytest.mark.parametrize("job_id", ["7", "229b0e70-7f68-9b59-745d-83f305514b1e"])
+def test_a_state_with_the_fields_of_a_task_is_a_state(job_id: str) -> None:
+    job: Any = {**PROMPT, "id": job_id, "name": "job", "triggers": [], "input": "text"}
+    echo: Any = StateGraph(Job).add_node("echo", lambda state: {"messages": [AIMessage("Yes.")]})
+    transcript = read_items(echo.add_edge(START, "echo").compile().stream(job, stream_mode="values"))
+    assert [message.text for message in transcript.messages] == ["1 + 2, and 1 / 0?", "Yes."]
+
+
+def test_a_mapping_with_the_names_but_not_the_id_of_a_task_is_none() -> None:
+    task = {"id": "229b0e70-7f68-9b59-745d-83f305514b1e", "name": "n", "triggers": [], "input": {}}
+    assert format_of_item(task).name == "langgraph"
+    assert format_of_item({**task, "metadata": {}}).name == "langgraph"
+    assert format_of_item({**task, "id": "7"}) is None
 
 
 def test_each_reply_of_the_model_is_a_step() -> None:
@@ -142,6 +217,51 @@ def test_the_checkpoints_of_a_graph_are_one_conversation(mode: Any, subgraphs: b
     config: Any = {"configurable": {"thread_id": "1"}}
     items = [*nested(InMemorySaver()).stream(PROMPT, config, stream_mode=mode, subgraphs=subgraphs)]
     the_answer(read_items(items))
+
+
+class Tooled(Streaming):
+    def bind_tools(self, *arguments: Any, **options: Any) -> Any:
+        return self
+
+
+def asking() -> Any:
+    """An agent whose tool runs another agent."""
+
+    @tool
+    def ask(question: str) -> str:
+        """Asks another agent."""
+        call = {"name": "add", "args": {"x": 1, "y": 2}, "id": "c2"}
+        model = Tooled(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("It is three.")]))
+        inner: Any = create_agent(model, [add])
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    call = {"name": "ask", "args": {"question": "1 + 2?"}, "id": "c1"}
+    model = Tooled(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("Three.")]))
+    return create_agent(model, [ask], checkpointer=InMemorySaver())
+
+
+STATES = ["values", "checkpoints", "debug"]
+
+
+@pytest.mark.parametrize(
+    "mode", [*STATES, "updates", "messages", "tasks", *(["updates", mode] for mode in STATES), ["messages", *STATES]]
+)
+def test_an_agent_in_a_tool_does_not_end_the_message_of_the_outer_one(mode: Any) -> None:
+    config: Any = {"configurable": {"thread_id": "1"}}
+    items = asking().stream(PROMPT, config, stream_mode=mode, subgraphs=True)
+    transcript = read_items(items)
+    prompts = [message.text for message in transcript.messages if message.role == "user"]
+    assert prompts in ([], ["1 + 2, and 1 / 0?"])
+    calls = [(call.name, str(call.output).strip()) for call in transcript.messages[-1].calls]
+    assert calls == [("ask", "It is three."), ("add", "3")]
+    assert transcript.messages[-1].parts[-1].text.strip() == "Three."
+
+
+@pytest.mark.parametrize("subgraphs", [False, True])
+def test_a_stream_of_tool_events_alone_is_read(subgraphs: bool) -> None:
+    stream = (nested() if subgraphs else graph()).stream(PROMPT, stream_mode="tools", subgraphs=subgraphs)
+    calls = read_items(stream).calls
+    assert [(call.name, call.output) for call in calls.values() if call.output is not MISSING] == [("add", "3")]
 
 
 def test_the_events_of_a_subgraph_are_read_once() -> None:

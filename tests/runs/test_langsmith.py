@@ -130,6 +130,16 @@ def test_what_ran_inside_a_tool_is_below_its_call() -> None:
     assert run.transcript.calls["c1"].log == "Inside."
 
 
+def test_the_messages_of_a_traces_state_are_its_prompt_and_answer_without_any_model() -> None:
+    state = {"messages": [human("Find x"), ai("Found.")]}
+    root = logged("root", "chain", 0, None, inputs={"messages": [["user", "Find x"]]}, outputs=state)
+    run = run_in([root, logged("tool1", "tool", 1, name="ask_agent", outputs={"output": "x"})], "langsmith")
+    assert [(message.role, message.text) for message in run.transcript.messages] == [
+        ("user", "Find x"),
+        ("assistant", "Found."),
+    ]
+
+
 def test_tools_without_any_model_are_read_with_what_the_trace_was_given() -> None:
     root = logged("root", "chain", 0, None, inputs={"question": "How?"}, outputs={"answer": "So."})
     run = run_in([logged("tool1", "tool", 1, inputs='{"q": "x"}', outputs={"ok": True}), root], "langsmith")

@@ -396,15 +396,126 @@ def test_the_chunks_of_one_stream_in_a_file_are_one_run(tmp_path: Path, suffix: 
     assert len(read_many(path)) == 1
 
 
-def _whole_reply(provider: str, number: int) -> dict[str, Any]:
-    text = f"Reply {number}"
-    if provider == "google":
-        return _gemini_chunk(text, "STOP", responseId=f"r{number}")
-    return {"model": "m", "message": {"role": "assistant", "content": text}, "done": True}
+def _text(number: int) -> str:
+    return f"Reply {number}"
 
 
-@pytest.mark.parametrize("provider", ["google", "ollama"])
-def test_whole_replies_in_a_file_are_a_run_each(provider: str, tmp_path: Path) -> None:
-    write_lines(tmp_path / "replies.jsonl", [_whole_reply(provider, number) for number in range(3)])
-    texts = [run.transcript.messages[-1].text for run in read_many(tmp_path)]
-    assert texts == ["Reply 0", "Reply 1", "Reply 2"]
+_WHOLE_REPLIES: dict[str, Callable[[int], dict[str, Any]]] = {
+    "google, ids": lambda n: _gemini_chunk(_text(n), "STOP", responseId=f"r{n}"),
+    "google": lambda n: _gemini_chunk(_text(n), "STOP"),
+    "google, cut off": lambda n: _gemini_chunk(_text(n), "MAX_TOKENS"),
+    "google, of the SDK": lambda n: {
+        "candidates": [{"content": {"role": "model", "parts": [{"text": _text(n)}]}, "finish_reason": "STOP"}]
+    },
+    "ollama": lambda n: {"model": "m", "message": {"role": "assistant", "content": _text(n)}, "done": True},
+    "ollama, generate": lambda n: {"model": "m", "response": _text(n), "done": True},
+    "openai, completions": lambda n: {
+        "object": "text_completion",
+        "choices": [{"index": 0, "text": _text(n), "finish_reason": "stop"}],
+    },
+    "openai, chat": lambda n: {
+        "choices": [{"message": {"role": "assistant", "content": _text(n)}, "finish_reason": "stop"}]
+    },
+    "openai, responses": lambda n: {
+        "object": "response",
+        "output": [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": _text(n)}]}],
+    },
+    "anthropic": lambda n: {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": _text(n)}],
+        "stop_reason": "end_turn",
+        "usage": {},
+    },
+    "bedrock": lambda n: {
+        "output": {"message": {"role": "assistant", "content": [{"text": _text(n)}]}},
+        "stopReason": "end_turn",
+    },
+    "cohere": lambda n: {
+        "message": {"role": "assistant", "content": [{"type": "text", "text": _text(n)}]},
+        "finish_reason": "COMPLETE",
+    },
+}
+
+
+def write_records(path: Path, records: list[Any]) -> Path:
+    text = json.dumps(records) if path.suffix == ".json" else "\n".join(map(json.dumps, records))
+    path.write_text(text, "utf-8")
+    return path
+
+
+def texts_of_runs(path: Path) -> list[str]:
+    return [run.transcript.messages[-1].text for run in read_many(path)]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize("provider", _WHOLE_REPLIES)
+def test_whole_replies_in_a_file_are_a_run_each(provider: str, suffix: str, tmp_path: Path) -> None:
+    replies = [_WHOLE_REPLIES[provider](number) for number in range(3)]
+    assert texts_of_runs(write_records(tmp_path / f"a{suffix}", replies)) == ["Reply 0", "Reply 1", "Reply 2"]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_a_reply_that_was_blocked_is_a_run_too(suffix: str, tmp_path: Path) -> None:
+    blocked = {"promptFeedback": {"blockReason": "SAFETY"}}
+    unsafe = {"candidates": [{"content": {"role": "model"}, "finishReason": "SAFETY"}]}
+    replies = [blocked, _gemini_chunk("Yes", "STOP"), unsafe, _gemini_chunk("No", "STOP")]
+    path = write_records(tmp_path / f"a{suffix}", replies)
+    assert [bool(text) for text in texts_of_runs(path)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize("repeated", [{"usageMetadata": {"promptTokenCount": 7}}, {"responseId": "r"}])
+def test_a_stream_with_a_reason_in_each_chunk_is_one_run(suffix: str, repeated: dict[str, Any], tmp_path: Path) -> None:
+    chunks = [_gemini_chunk(text, "STOP") | repeated for text in ("One ", "two ", "three")]
+    assert texts_of_runs(write_records(tmp_path / f"a{suffix}", chunks)) == ["One two three"]
+
+
+def _chat_chunk(text: str, finish: str | None) -> dict[str, Any]:
+    choice = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": finish}
+    return {"object": "chat.completion.chunk", "choices": [choice]}
+
+
+def _ollama_line(text: str, finish: str | None) -> dict[str, Any]:
+    return {"model": "m", "message": {"role": "assistant", "content": text}, "done": finish is not None}
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+@pytest.mark.parametrize("chunk", [_gemini_chunk, _chat_chunk, _ollama_line])
+def test_the_streams_in_a_file_are_a_run_each(
+    chunk: Callable[[str, str | None], dict[str, Any]], suffix: str, tmp_path: Path
+) -> None:
+    streams = [[*[chunk("a", None)] * 30, chunk(end, "stop")] for end in ("b", "c")]
+    path = write_records(tmp_path / f"a{suffix}", [*streams[0], *streams[1]])
+    assert texts_of_runs(path) == ["a" * 30 + "b", "a" * 30 + "c"]
+    with pytest.raises(UsageError, match="several runs"):
+        read(path)
+
+
+def test_the_candidates_of_one_stream_are_one_run(tmp_path: Path) -> None:
+    def chunk(index: int, text: str, finish: str | None) -> dict[str, Any]:
+        [candidate] = _gemini_chunk(text, finish)["candidates"]
+        return {"candidates": [{**candidate, "index": index}]}
+
+    chunks = [chunk(0, "One", "STOP"), chunk(1, "An", None), chunk(1, "other", "STOP"), chunk(0, "", "STOP")]
+    [run] = read_many(write_records(tmp_path / "a.jsonl", chunks))
+    assert [message.text for message in run.transcript.messages] == ["One", "Another"]
+
+
+def _ag_ui_run(thread: str, run: str, text: str) -> list[dict[str, Any]]:
+    about = {"threadId": thread, "runId": run}
+    return [
+        {"type": "RUN_STARTED", **about},
+        {"type": "TEXT_MESSAGE_START", "messageId": run, "role": "assistant"},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": run, "delta": text},
+        {"type": "TEXT_MESSAGE_END", "messageId": run},
+        {"type": "RUN_FINISHED", **about},
+    ]
+
+
+@pytest.mark.parametrize("suffix", [".json", ".jsonl"])
+def test_each_thread_of_ag_ui_is_a_run(suffix: str, tmp_path: Path) -> None:
+    events = [*_ag_ui_run("t1", "r1", "One"), *_ag_ui_run("t1", "r2", "Two"), *_ag_ui_run("t2", "r3", "Three")]
+    runs = read_many(write_records(tmp_path / f"a{suffix}", events))
+    texts = [[message.text for message in run.transcript.messages] for run in runs]
+    assert texts == [["One", "Two"], ["Three"]]

@@ -63,6 +63,11 @@ _FORMS: dict[str, tuple[str, int]] = {
     "KGAT" + "_": ("0123456789abcdef", 32),
     "signkey-prod-": ("0123456789abcdef", 64),
     "glrtr" + "-": (_ALL + "-_", 20),
+    **{f"jsr{kind}_": (_ALL, 33) for kind in "dpw"},
+    **{f"dd{kind}_": (_ALL, 32) for kind in ("app", "pat", "sat")},
+    "z_1dWlkIjoi": (_ALL + "-_", 120),
+    "key" + "_": ("0123456789abcdef", 62),
+    "0" * 2: (_ALL, 38),
 }
 
 
@@ -77,11 +82,13 @@ def sample_keys() -> dict[str, str]:
     found = {prefix: made_up_key(prefix, length, characters) for prefix, (characters, length) in _FORMS.items()}
     part = made_up_key(length=30)
     lines = "\n".join(made_up_key(length=62, seed=f"{number}") for number in range(6))
-    dashes = "-" * 5
+    dashes, digits = "-" * 5, "0123456789abcdef"
     return {
         **found,
         "a JSON web token": ".".join(("ey" + "J" + part, part, part)),
         "SendGrid": "SG" + f".{part}.{part}",
+        "Convex": b64encode(b'{"v2":"' + made_up_key("", 30, digits).encode() + b'"}').decode(),
+        "Fal": f"2dcd76a9-7b2e-4b9b-9be7-b2dea678ca1d:{made_up_key('', 30, digits)}",
         "a private key": f"{dashes}BEGIN RSA PRIVATE KEY{dashes}\n{lines}\nabc=\n{dashes}END RSA PRIVATE KEY{dashes}",
     }
 
@@ -105,6 +112,10 @@ HARMLESS = (
     "sort(key=lambda row: row[1]), key: k1234567, cache_key=user12345:page67890",
     "data:image/png;base64," + b64encode(bytes(range(256)) * 8).decode(),
     "arn:aws:iam::123456789012:role/My-Role-2024 at 12:30:45, a:b:c:d1234567",
+    "key_9b2f6a3c1d4e5f60718293a4b5c6 is an id, 00-9b2f6a3c1d4e5f60718293a4b5c6d7e8-9b2f6a3c1d4e5f60-01 a trace",
+    "550e8400-e29b-41d4-a716-446655440000:550e8400-e29b-41d4-a716-446655440000 joins two ids, co_authored_by_2024 none",
+    "jsrp_dry_run_of_the_whole_release_2024 and ddapp_page_title_of_the_settings_2024, 00:00:00-2024-01-01T00:00:00",
+    "0000000000000000000000000000000000000000001 and 009b2f6a3c1d4e5f60718293a4b5c6d7e8f9012345, z_index_2024_of_all",
     "eyJ is how it begins; -----BEGIN PUBLIC KEY----- is public, -----BEGIN CERTIFICATE----- too",
 )
 """Texts that resemble keys and must not be masked when they are saved."""

@@ -2,8 +2,9 @@
 
 Facts (prefixes, alphabets, lengths; as of 2026) come from gitleaks' rules (github.com/gitleaks/gitleaks, commit
 b58d3f102cf3a2c84cb7f923d05c25c9b1aed84b), GitHub's "Supported secret scanning patterns" (docs.github.com/code-security)
-and the providers' own documentation. Each shape is one format, as `value_shapes.shape_regex` explains. Many lengths are
-a little below those of today's keys, because keys have become longer before.
+and the providers' own documentation; Okta's from trufflehog, Cursor's from keyhog, JSR's from its source. Each shape is
+one format, as `value_shapes.shape_regex` explains. Many lengths are a little below those of today's keys, because keys
+have become longer before.
 
 A key of letters and digits without a prefix (Mistral's, Cohere's, Azure's) is found only by the name beside it: see
 `toolcall_nb.redaction.secret_names`.
@@ -99,7 +100,8 @@ apify_api_<w30+> dtn_<w40+> bb_live_<t20+> bb_test_<t20+> KGAT_<x32+> tr_dev_<w2
 signkey-prod-<x32+> signkey-test-<x32+> oy2<q43> flp_<w40+> esecret_<w20+> m0-<w38+> sk-let-<b40+> sdk-<uuid>
 glrtr-<p20+> glwt-<p20+> sess-<w40+> figu_<t40+> sntryi_<x60+> glrt-t<d1-2>_<p20+> snyk_uat.<x8>.<k40+>
 snyk_sat.<x8>.<k40+> dp.pst.<w40+> hf_oauth_<p40+> shpua_<x32+> shptka_<x32+> dckr_scim_<t20+> secret-live-<t30+>
-secret-test-<t30+> 0.<uuid>.<w30>:<b22+> xwfp-<t20+> hl_sk_<w30+>
+secret-test-<t30+> 0.<uuid>.<w30>:<b22+> xwfp-<t20+> hl_sk_<w30+> jsrd_<w35+> jsrp_<w35+> jsrw_<w35+>
+ddapp_<w30+> z_1dWlkIjoi<p60+> key_<x64> <uuid>:<x32>
 """
 """Shapes that only keys have."""
 _GITHUB = ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")
@@ -108,10 +110,12 @@ _RANDOM = """
 AQ.<t30+> 1//0<t38+> pa-<t40-50> sb_secret_<t20+> BSA<t28> ak-<w22> as-<w22> rnd_<w20+> rpa_<w40+> secret_<w43>
 ico-<w32> tk-us-<t48> s.<w24> sl.<t100+> pk.<t50+>.<t20+> sk.<t50+>.<t20+> LTAI<w16-24> ATBB<w24-32> A3T<u17>
 sk_<w30+> ak_<w20+> re_<w30+> ck-<w40+> ABIA<u16> ACCA<u16> SK<x32> AQVN<t35-38> t1.<e9+>.<e86+> sk-<t20+>
+ddpat_<s30+> ddsat_<s30+>
 """
 """Shapes that other text has too, such as words with hyphens: the key must look random."""
 _IN_BASE64 = """
-ABSK<b100+> eyJrIjoi<b50+> EAAA<t22-60> EAAM<w100+> EAAC<w100+> AKCp<w69> cmVmd<w59> dG9rO<b40+> ZXlK<k60+>
+ABSK<b100+> eyJrIjoi<b50+> eyJ2MiI6<b40+> EAAA<t22-60> EAAM<w100+> EAAC<w100+> AKCp<w69> cmVmd<w59> dG9rO<b40+>
+ZXlK<k60+>
 """
 """Shapes that begin with letters that other base64 may have."""
 _WEBHOOKS = {
@@ -160,7 +164,7 @@ def _forms() -> Iterator[_KeyFormat]:
     yield from (_form(shape) for shape in _PLAIN.split())
     yield from (_form(shape, is_random) for shape in _RANDOM.split())
     yield from (_form(shape, is_base64=True) for shape in _IN_BASE64.split())
-    yield _form("4b1d<w38>", _is_no_digest)
+    yield from (_form(shape, _is_no_digest) for shape in ("4b1d<w38>", "00<t40>"))
     yield from _STRUCTURED
 
 

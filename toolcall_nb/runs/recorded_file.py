@@ -21,9 +21,12 @@ from toolcall_nb.runs.formats import TRACE_FORMATS
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.runs.parquet_files import PARQUET, parquet_runs
 from toolcall_nb.runs.places import describe_error, open_place, suffix_of
+from toolcall_nb.runs.recorded_replies import split_replies
 
 MARKDOWN = ".md"
 """The suffix of portable Markdown."""
+
+_SSE = ".sse"
 
 
 class RecordedFile:
@@ -52,14 +55,18 @@ class RecordedFile:
                 raise UsageError(f"{self.place} cannot be read: {describe_error(error)}") from None
 
     def events(self) -> list[Event] | None:
-        """Returns the events of the stream or the messages that the file holds; None if it is of another format."""
+        """Returns the events of the stream or the messages that the file holds.
+
+        Returns None if it is of another format, and if it holds several streams.
+        """
         if suffix_of(self.place) in (MARKDOWN, PARQUET):
             return None
         with open_place(self.place) as file:
             try:
                 records = FileRecords(file, self.place, suffix_of(self.place))
                 self.problems = records.problems
-                return None if _format_of(records) is not None else self._events_of(records)
+                replies = [] if _format_of(records) is not None else self._replies_in(records)
+                return replies[0] if len(replies) == 1 else None
             except OSError as error:
                 raise UsageError(f"{self.place} cannot be read: {describe_error(error)}") from None
 
@@ -75,7 +82,8 @@ class RecordedFile:
         self.problems = records.problems
         known = _format_of(records)
         if known is None:
-            yield RecordedRun(id="1", transcript=Transcript.from_events(self._events_of(records)))
+            for number, events in enumerate(self._replies_in(records), 1):
+                yield RecordedRun(id=f"{number}", transcript=Transcript.from_events(events))
         else:
             read = known.read if self._with_extra else known.read_transcripts or known.read
             yield from read(records)
@@ -91,13 +99,16 @@ class RecordedFile:
         if last is not None:
             yield replace(last, transcript=_noted(last.transcript, self.problems[told:]))
 
-    def _events_of(self, records: FileRecords) -> list[Event]:
-        """Returns the events of a reply, messages or a stream. Raises `UsageError` for anything else."""
+    def _replies_in(self, records: FileRecords) -> list[list[Event]]:
+        """Returns the events of each reply, of messages or of a stream. Raises `UsageError` for anything else."""
         from toolcall_nb.sources.player import events_of_items  # not needed for Markdown, and not quick to import
 
-        content = [*records]
+        listed = [*records]
+        content = listed if records.is_list else listed[0]
         with suppress(UsageError):
-            return events_of_items(content if records.is_list else content[0], self._dialect)
+            are_several = isinstance(content, list) and suffix_of(self.place) != _SSE  # that is one stream
+            replies = split_replies(content) if are_several else [content]
+            return [events_of_items(reply, self._dialect) for reply in replies]
         broken = f"{self.place}, {self.problems[0].message}. " if self.problems else ""
         raise UnknownFormatError(
             f"{broken}{self.place} holds no transcript: neither a reply, nor messages, nor a stream of a known format.",

@@ -83,6 +83,7 @@ class Player:
         self._has_begun = False
         self._calls: _CallsInText | None = None
         self._left_out: Counter[str] = Counter()
+        self._last_error = ""
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item. Raises `UsageError` if it is of no known kind."""
@@ -93,6 +94,7 @@ class Player:
             self._calls = _CallsInText(self._dialect or own)
         unknown = [one for one in found if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
         self._left_out.update(one.message for one in unknown)
+        self._last_error = next((one.error_text for one in found if isinstance(one, ev.Error)), self._last_error)
         return self._noted(found if self._calls is None else self._calls.of(found))
 
     def close(self) -> list[Event]:
@@ -126,6 +128,8 @@ class Player:
         ends = self.close() if self._has_begun else [ev.Start()]
         if ends and isinstance(ends[-1], ev.Finish):
             ends.pop()
+        if f"{type(error).__name__}: {error}" in self._last_error:  # an item of the stream said so, as LangGraph's do
+            return [*ends, ev.Finish(finish_reason="error")]
         known = as_model_error(error, _STREAM)
         text = _NAMED.sub(r"\1he stream", str(known))
         return [*ends, ev.Error(text, details=known.details), ev.Finish(finish_reason="error")]

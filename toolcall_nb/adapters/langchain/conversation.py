@@ -35,6 +35,11 @@ class Conversation:
         self._from_runs: Counter[str] = Counter()  # results of tools' runs that have not come as messages, by call id
         self._others_spoke = False
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a message was read."""
+        return self.replies.has_begun or self._others_spoke
+
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         return self.replies.message.close() if self.replies.has_begun or not self._others_spoke else []

@@ -6,11 +6,12 @@ Seed 003 takes the names of the tools from ``astream_events``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.common_events import unknown_item
+from toolcall_nb.adapters.common_events import error_event, unknown_item
 from toolcall_nb.adapters.langchain.conversation import Conversation
 from toolcall_nb.adapters.langchain.langgraph_protocol import TypedEvents
 from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
@@ -19,13 +20,15 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, type_name
 
 _MODES = frozenset({"values", "updates", "messages", "custom", "tools", "tasks", "checkpoints", "debug"})
-_FIELDS = (
-    ("debug", {"step", "timestamp", "type", "payload"}),
-    ("checkpoints", {"config", "metadata", "values", "next", "tasks"}),
-    ("tasks", {"id", "name", "triggers", "input"}),
-    ("tasks", {"id", "name", "result", "error", "interrupts"}),
+_FIELDS: tuple[tuple[str, set[str], set[str]], ...] = (
+    ("debug", {"step", "timestamp", "type", "payload"}, set()),
+    ("checkpoints", {"config", "metadata", "values", "next", "tasks"}, {"parent_config"}),
+    ("tasks", {"id", "name", "triggers", "input"}, {"metadata"}),
+    ("tasks", {"id", "name", "result", "error", "interrupts"}, set()),
 )
-"""The fields of an item of a stream with one mode, which does not name it."""
+"""The fields of an item of a stream with one mode, which does not name it: those of each item, and of some."""
+_TOOL_EVENTS = frozenset({"tool-started", "tool-output-delta", "tool-finished", "tool-error"})
+_TASK_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _INTERRUPT = "__interrupt__"
 _SNAPSHOT = "langgraph.types.StateSnapshot"
 _LOOK_AT = 4
@@ -47,6 +50,7 @@ class LangGraphAdapter:
         self._typed = TypedEvents(self._conversation)
         self._runs: dict[str, str] = {}  # replies, by the model's run
         self._position = 0
+        self._errors: set[str] = set()  # of tasks; that of a subgraph is also the one of the task around it
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
@@ -56,7 +60,7 @@ class LangGraphAdapter:
         if mode == "protocol":
             params = as_mapping(data.get("params"))
             return self._of_mode(str(data.get("method")), params.get("data"), params.get("namespace"))
-        return unknown_item(LANGGRAPH.title, item) if mode is None else self._of_mode(mode, data)
+        return unknown_item(LANGGRAPH.title, item) if mode is None else self._of_mode(mode, data, _namespace_of(item))
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
@@ -115,7 +119,7 @@ class LangGraphAdapter:
                     return self._typed.take(as_mapping(first), as_mapping(about), namespace)
                 return self._conversation.take(message)
             case "values":
-                return [*self._state(data), *self._interrupts(as_mapping(data).get(_INTERRUPT))]
+                return [*self._state(data, namespace), *self._interrupts(as_mapping(data).get(_INTERRUPT))]
             case "updates":
                 return self._updates(as_mapping(data))
             case "tools":
@@ -123,34 +127,43 @@ class LangGraphAdapter:
             case "custom":
                 return self._conversation.replies.message.other(ev.Data("custom", as_json_value(data)))
             case "tasks":
-                return self._task(as_mapping(data))
+                return self._task(as_mapping(data), namespace)
             case "checkpoints":
-                return self._checkpoint(as_mapping(data))
+                return self._checkpoint(as_mapping(data), namespace)
             case "debug":
                 kind, payload = as_mapping(data).get("type"), as_mapping(as_mapping(data).get("payload"))
-                return self._checkpoint(payload) if kind == "checkpoint" else self._task(payload)
+                reader = self._checkpoint if kind == "checkpoint" else self._task
+                return reader(payload, namespace)
         return []
 
-    def _task(self, task: Mapping[str, Any]) -> list[Event]:
-        """Reads what a task wrote. The start of a task has its input, which was read before."""
-        result = task.get("result")
-        pairs = result if isinstance(result, list | tuple) else [("", result)]
-        writes = [pair[1] for pair in pairs if isinstance(pair, list | tuple) and len(pair) == 2]
-        found = [message for value in writes for message in messages_in(value)]
-        return [*self._update(found), *self._interrupts(task.get("interrupts"))]
+    def _task(self, task: Mapping[str, Any], namespace: Any) -> list[Event]:
+        """Reads what a task wrote, and the input of the first one; that of a later task was read before."""
+        prompts = [] if self._conversation.has_begun else self._state(task.get("input"), namespace)
+        found = [message for value in _writes(task.get("result")) for message in messages_in(value)]
+        read = [*prompts, *self._update(found), *self._interrupts(task.get("interrupts"))]
+        error = task.get("error")
+        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
+        if error is None or text in self._errors:
+            return read
+        self._errors.add(text)
+        return [*read, *self._conversation.replies.message.other(error_event(_name_of(task), text))]
 
-    def _checkpoint(self, checkpoint: Mapping[str, Any]) -> list[Event]:
-        found = self._state(checkpoint.get("values"))
+    def _checkpoint(self, checkpoint: Mapping[str, Any], namespace: Any) -> list[Event]:
+        found = self._state(checkpoint.get("values"), namespace)
         for task in get(checkpoint, "tasks", list) or get(checkpoint, "tasks", tuple) or ():
             found += self._interrupts(as_mapping(task).get("interrupts"))
         return found
 
-    def _state(self, state: Any) -> list[Event]:
+    def _state(self, state: Any, namespace: Any) -> list[Event]:
+        """Reads a state's messages, but not the prompt of an agent that runs in a tool: it would end the message."""
         found: list[Event] = []
         messages = messages_in(state)
+        is_in_a_tool = bool(namespace) and bool(self.open_ids())
         for position, message in enumerate(messages):
             has_name = message.get("id") is not None or role_of(message) == "tool"
-            if not is_chunk(message) and (has_name or position >= self._position):
+            if is_in_a_tool and role_of(message) in ("user", "system"):
+                self._conversation.mark_read(message)
+            elif not is_chunk(message) and (has_name or position >= self._position):
                 found += self._conversation.take(message)
         self._position = max(self._position, len(messages))
         return found
@@ -303,7 +316,28 @@ def _answers(output: Any) -> Iterator[Mapping[str, Any]]:
         yield from messages_in(update)
 
 
+def _writes(result: Any) -> Iterator[Any]:
+    """Yields what a task wrote: pairs of channel and value, or an object whose channels may have several values."""
+    if isinstance(result, list | tuple):
+        yield from (pair[1] for pair in result if isinstance(pair, list | tuple) and len(pair) == 2)
+        return
+    several = get(as_mapping(result).get("messages"), "$writes", list)
+    yield from [result] if several is None else several
+
+
+def _name_of(task: Mapping[str, Any]) -> str:
+    name = get(task, "name", str)
+    return f"The task {name!r}" if name else "A task"
+
+
 # Recognising
+
+
+def _namespace_of(item: Any) -> Any:
+    """Returns the path of the subgraph that an item is from; empty for the graph itself."""
+    if type(item) is dict:
+        return item.get("ns")
+    return item[0] if type(item[0]) is tuple else ()
 
 
 def _mode_of(item: Any) -> tuple[str | None, Any]:
@@ -330,6 +364,8 @@ def _fits(mode: str, data: Any) -> bool:
 def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
     name = item.get("event")
     if isinstance(name, str):
+        if name in _TOOL_EVENTS and "tool_call_id" in item:
+            return "tools", item
         is_event = name.startswith("on_") and isinstance(item.get("data"), dict) and "run_id" in item
         return ("event", item) if is_event or (name == "on_custom_event" and "run_id" in item) else (None, None)
     kind = item.get("type")
@@ -337,8 +373,8 @@ def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
         return "protocol", item
     if isinstance(kind, str) and kind in _MODES and "ns" in item and "data" in item:
         return kind, item["data"]
-    for mode, names in _FIELDS:
-        if names <= item.keys():
+    for mode, names, more in _FIELDS:
+        if names <= item.keys() <= names | more and (mode != "tasks" or _TASK_ID.fullmatch(str(item["id"]))):
             return mode, item
     if _is_state(item):
         return "values", item

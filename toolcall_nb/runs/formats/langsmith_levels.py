@@ -102,6 +102,9 @@ class Level:
         values = list(value.values()) if isinstance(value, Mapping) else [value]
         if value in (None, {}, ""):
             return
+        if isinstance(value, Mapping) and isinstance(value.get("messages"), list):  # the state of an agent
+            contents = [message["content"] for message in _messages(value) if message["role"] == role]
+            values = [content_text(content) for content in contents[-1:]]
         single = values[0] if len(values) == 1 and isinstance(values[0], str) else None
         items.text(role, single or as_json_text(as_json_value(value)))
 
@@ -237,7 +240,7 @@ def _arguments_key(text: str) -> str:
 def _messages(inputs: Any) -> list[Object]:
     """Returns the messages that a model was sent; a prompt is one of the user."""
     given = inputs.get("messages", inputs.get("input")) if isinstance(inputs, Mapping) else inputs
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list) and _message(given[0]) is None:
         given = given[0]
     if given is None and isinstance(inputs, Mapping):
         given = inputs.get("prompts", inputs.get("prompt"))

@@ -22,16 +22,21 @@ from toolcall_nb.runs.formats.message_bodies import has_conversation, read_conve
 from toolcall_nb.runs.formats.message_lines import is_message_line, read_lines
 
 _IDS = ("id", "custom_id", "trace_id", "thread_id", "session_id", "conversation_id", "task_id", "index")
+_REPLIES = frozenset(
+    {
+        *("anthropic", "bedrock", "cohere", "google", "google-interactions", "mistral", "ollama", "openai-chat"),
+        "openai-responses",
+    }
+)
+"""The names of the formats of which a whole thing is a reply."""
 _LOOK_AT = 4
 
 
 def _recognises(records: Sequence[Any]) -> bool:
-    found = [*_flattened(records)]
-    chunks = [record for record in found if _is_chunk(record)]
-    if any(is_message_line(record) or (_is_conversation(record) and record not in chunks) for record in found):
-        return True
-    ids = {get(chunk, "responseId", str) or get(chunk, "response_id", str) for chunk in chunks} - {None}
-    return len(ids) > 1 or any(get(chunk, "done", bool) for chunk in chunks[:-1])  # whole replies, not one stream
+    return any(
+        is_message_line(record) or (_is_conversation(record) and not _is_chunk(record))
+        for record in _flattened(records)
+    )
 
 
 def _is_chunk(record: Any) -> bool:
@@ -44,11 +49,18 @@ def _is_conversation(record: Any) -> bool:
     return has_conversation(record) or format_of_whole(record) is not None
 
 
+def _is_reply(record: Any) -> bool:
+    """Whether the record is a provider's whole reply, not one of the messages of a conversation."""
+    known = format_of_whole(record)
+    return known is not None and known.name in _REPLIES and not is_message_line(record)
+
+
 def _flattened(records: Iterable[Any]) -> Iterator[Any]:
-    """Yields the records; for a list of conversations, each of them."""
+    """Yields the records; for a list of conversations or of replies, each of them."""
     for record in records:
         first = record[:_LOOK_AT] if isinstance(record, list) else []
-        if any(isinstance(item, list) or (has_conversation(item) and not is_message_line(item)) for item in first):
+        are_bodies = any(has_conversation(item) and not is_message_line(item) for item in first)
+        if are_bodies or any(isinstance(item, list) for item in first) or (first and all(map(_is_reply, first))):
             yield from record
         else:
             yield record

@@ -38,13 +38,14 @@ _OPERATIONS: Mapping[str, SpanKind] = {
         )
     },
     **dict.fromkeys(("llm", "generation"), "model"),
-    **dict.fromkeys(("guardrail", "evaluator", "prompt", "event", "task"), "other"),
+    **dict.fromkeys(("guardrail", "evaluator", "prompt", "parser", "event", "task"), "other"),
 }
 """What a span is, by the value of one of `KIND_ATTRIBUTES`."""
 
 KIND_ATTRIBUTES = (
-    *("gen_ai.operation.name", "openinference.span.kind", "ai.operationId", "traceloop.span.kind"),
-    *("langsmith.span.kind", "llm.request.type", "langfuse.observation.type"),
+    # LangSmith's exporter also calls prompts "chat" in gen_ai.operation.name, so its own attribute counts first
+    *("langsmith.span.kind", "gen_ai.operation.name", "openinference.span.kind", "ai.operationId"),
+    *("traceloop.span.kind", "llm.request.type", "langfuse.observation.type"),
 )
 
 TOOL_NAMES = ("gen_ai.tool.name", "ai.toolCall.name", "tool.name", "tool_name", "mcp.tool.name")

@@ -54,6 +54,8 @@ def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) ->
     if levels == 0:
         return []
     if isinstance(given, list):
+        if _is_pair(given):
+            return read_messages({"role": given[0], "content": given[1]}, role, levels)
         if given and all(map(_is_part, given)):
             return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
         return [message for item in given for message in read_messages(item, role, levels - 1)]
@@ -104,6 +106,11 @@ def _is_message(fields: Mapping[str, Any]) -> bool:
         return True
     is_named = "role" in fields or kind in _ROLES or kind in _RESULT_ROLES or "event.name" in fields
     return is_named or "kwargs" in fields or ("content" in fields and not fields.keys() & {"messages", "contents"})
+
+
+def _is_pair(items: list[Any]) -> bool:
+    """Whether a list is a message as LangChain accepts it: a role and a text."""
+    return len(items) == 2 and all(isinstance(item, str) for item in items) and items[0] in _ROLES
 
 
 def _is_part(item: Any) -> bool:
@@ -162,11 +169,14 @@ def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
     if isinstance(given.get("data"), dict) and isinstance(given.get("type"), str) and "content" in given["data"]:
         return {**given["data"], "type": given["type"]}  # another form of LangChain's
-    for name in ("message", "kwargs"):
-        if isinstance(given.get(name), dict):
-            kind = as_list(given.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
-            around = {key: value for key, value in given.items() if key not in (name, "id", "type", "lc")}
-            return {**around, **({"type": kind[0]} if kind else {}), **given[name]}
+    fields = given
+    for name in ("message", "kwargs"):  # in a generation of LangChain, one is within the other
+        if isinstance(fields.get(name), dict):
+            kind = as_list(fields.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
+            around = {key: value for key, value in fields.items() if key not in (name, "id", "type", "lc")}
+            fields = {**around, **({"type": kind[0]} if kind else {}), **fields[name]}
+    if fields is not given:
+        return fields
     content = as_object(given.get("content"))
     return {**given, "role": content["role"]} if isinstance(content.get("role"), str) else given  # Google's, in ADK
 

@@ -39,9 +39,10 @@ def read_tool_run(span: Span) -> ToolRun:
     names = attribute_names(given)
     output = _first_value(given, names[conventions.TOOL_OUTPUTS])
     output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
+    output = _unwrapped_output(output, is_langsmith="langsmith.span.kind" in given)
     fields = as_object(output)
     call_id = first_text(given, conventions.CALL_IDS)
-    message = as_object(fields.get("data")) or fields
+    message = as_object(fields.get("data")) or as_object(fields.get("kwargs")) or fields
     if isinstance(message.get("tool_call_id"), str):  # a message of LangChain
         call_id = call_id or message["tool_call_id"]
         output, fields = read_json_text(message.get("content")), message
@@ -60,6 +61,14 @@ def read_tool_run(span: Span) -> ToolRun:
     if told and run.error in (None, "", given.get("error.type")):
         run.error = told
     return run
+
+
+def _unwrapped_output(output: Json | Missing, *, is_langsmith: bool) -> Json | Missing:
+    """Returns the result in what OpenLLMetry and LangSmith record of a tool of LangChain."""
+    fields = as_object(output)
+    if fields.keys() == {"output", "kwargs"} or (is_langsmith and fields.keys() == {"output"}):
+        return read_json_text(fields["output"])
+    return output
 
 
 def _tool_name(span: Span) -> str:
@@ -92,6 +101,10 @@ def _tool_input(span: Span, names: AttributeNames) -> Json | Missing:
     fields = as_object(found)
     if fields.keys() == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
         return fields["input"]
+    if fields.keys() >= {"input_str", "inputs", "kwargs"}:  # OpenLLMetry's form of a tool of LangChain
+        return fields["input_str"] if fields["inputs"] is None else fields["inputs"]
+    if fields.keys() == {"args", "kwargs"} and not fields["args"]:  # that of its decorators
+        return fields["kwargs"]
     return _called_with(given) if found is MISSING else found
 
 
