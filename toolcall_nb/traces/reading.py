@@ -12,11 +12,12 @@ from msgspec import Struct
 
 from toolcall_nb import dialects
 from toolcall_nb.adapters import FORMATS, Recognised, SourceKind, recognise_source
+from toolcall_nb.core.addresses import is_url
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.event_loop import iterate
-from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events, is_url
+from toolcall_nb.models.over_http.exchange import displayed_url, fetch_events
 from toolcall_nb.models.over_http.responses import is_response, must_be_awaited
 from toolcall_nb.models.player import events_of_items, play_events, play_events_async
 from toolcall_nb.tools.results.json_values import safe_repr
