@@ -18,6 +18,7 @@ __all__ = [
     "events_key",
     "head_key",
     "inbox_key",
+    "is_wrong_type",
     "redis_address",
     "thread_key",
     "version_of",
@@ -70,6 +71,11 @@ def inbox_key(worker: str) -> str:
 def worker_key(worker: str) -> str:
     """Returns the key that exists while a worker lives."""
     return f"{_PREFIX}worker:{worker}"
+
+
+def is_wrong_type(error: object) -> bool:
+    """Whether Redis refused a command since the key holds a value of another type than the server writes there."""
+    return isinstance(error, Exception) and "WRONGTYPE Operation" in str(error)
 
 
 def version_of(data: bytes) -> str:
