@@ -40,8 +40,9 @@ def proxied_address(port: int, environment: Mapping[str, str] = os.environ) -> s
     if not is_path_prefix(path):
         return None
     public = _split(environment.get(_HUB_URL))
-    is_whole = public is not None and public.scheme in ("http", "https") and public.netloc
-    return f"{public.scheme}://{public.netloc}{path}/" if is_whole else f"{path}/"
+    if public is None or public.scheme not in ("http", "https") or not public.netloc:
+        return f"{path}/"
+    return f"{public.scheme}://{public.netloc}{path}/"
 
 
 def _split(url: str | None) -> SplitResult | None:
