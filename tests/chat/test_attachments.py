@@ -124,6 +124,8 @@ def test_lists_are_attached_in_order() -> None:
         (lambda: b"\x00\x01\xff", r"type of the bytes is unknown: it is no picture, PDF or text\. Say what it is"),
         (lambda: b"%PDF-" + bytes(MAX_FILE_BYTES), r"too large to be sent: 20\.0 MB, and at most 20 MB are"),
         (lambda: "https://example.org/plot", r"type of 'https://example\.org/plot' is unknown"),
+        (lambda: "https://[::1/plot.png", "'https://.*' is no address: its host is malformed"),
+        (lambda: "https://h:99999/plot.png", "'https://.*' is no address: its port is no number"),
         (lambda: 3, r"A int cannot be attached: 3\. Attach a path, bytes,"),
         (lambda: {"a": 1}, "A dict cannot be attached"),
         (lambda: None, "A NoneType cannot be attached"),

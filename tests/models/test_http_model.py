@@ -527,6 +527,12 @@ def test_neither_a_key_nor_a_conversation_goes_to_another_host(status: int, key:
     assert "k-1" not in str(raised.value) + str(raised.value.details)
 
 
+@pytest.mark.parametrize("location", ["http://[::1", "http://h:99999/", "http://h:x/", "http://[", "//[x]/"])
+def test_a_redirect_to_a_malformed_address_is_an_error_of_the_model(location: str) -> None:
+    with ReplayServer(Reply("", 307, headers={"location": location})) as server, pytest.raises(ModelError):
+        stream(model_at(server.url))
+
+
 def test_a_redirect_without_end_ends() -> None:
     with ReplayServer(Reply("", 307, headers={"location": "/again"})) as server, pytest.raises(ModelError):
         stream(model_at(server.url))
@@ -543,7 +549,7 @@ def test_a_key_that_the_server_repeats_is_not_shown() -> None:
 
 
 def test_an_invalid_address_or_wire_is_refused_at_once() -> None:
-    for url in ("http://", "http://[::1", "http://host:port/", "ftp://host/x"):
+    for url in ("http://", "http://[::1", "http://host:port/", "http://host:99999/", "ftp://host/x"):
         with pytest.raises(UsageError, match="is no address"):
             HttpModel(url)
     with pytest.raises(UsageError, match="chat, ui, ag-ui"):

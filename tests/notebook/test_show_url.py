@@ -194,3 +194,9 @@ def test_a_response_that_is_not_read_to_its_end_is_closed() -> None:
         closer.join(30)
         assert not closer.is_alive()
         assert response.is_closed
+
+
+def test_a_response_from_a_malformed_address_is_read_all_the_same() -> None:
+    request = httpx.Request("GET", "http://h:99999/")
+    response = httpx.Response(200, content="Hello", headers={"content-type": "text/plain"}, request=request)
+    assert show(response).transcript.messages[-1].text == "Hello"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import socket
@@ -23,10 +24,13 @@ from hypothesis import settings as settings_of_hypothesis
 from hypothesis import strategies as st
 
 from tests.support.servers import PATIENCE, Gated, ask, data_of, serving, words
+from tests.support.strategies import json_values
 from toolcall_nb.errors import UsageError
 from toolcall_nb.server.app import application
 from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, server_settings
 from toolcall_nb.server.guards import is_json_type
+from toolcall_nb.server.requests import RequestReader, json_object, read_approval
+from toolcall_nb.server.responses import Problem
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Settings, is_loopback
 
@@ -509,26 +513,73 @@ def test_an_internal_error_reveals_nothing(monkeypatch: pytest.MonkeyPatch, capl
     assert data_of(response.text) == []
 
 
-# Headers that nothing may trust ---------------------------------------------------------------------------------
+# Headers and bodies that nothing may trust ----------------------------------------------------------------------
 
 HEADERS = (
     *("host", "origin", "authorization", "content-type", "content-length", "accept", "last-event-id", "forwarded"),
     *("x-forwarded-for", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-proto", "sec-fetch-site"),
 )
 PATHS = (
-    "/",
-    "/api/health",
-    "/api/tools",
-    "/api/chat",
-    "/api/threads/t",
-    "/api/threads/t/stream",
-    "/api/threads/%5B",
-    "/n",
+    *("/", "/api/health", "/api/tools", "/api/chat", "/api/chat/t/stream", "/api/threads/t", "/api/threads/t/stream"),
+    *("/api/threads/t/stop", "/api/threads/t/approvals/a", "/api/threads/%5B", "/n"),
 )
 GARBAGE = ["http://[::1", "[", "//[", "http://]", "\0", "é", "9" * 5000, "a" * 70_000, "=?;,", "*/*;q=x", "1-", "-1"]
+VALUES = st.sampled_from(GARBAGE).map(str.encode) | st.text(max_size=30).map(str.encode) | st.binary(max_size=30)
+
+WORDS = (
+    *("user", "assistant", "system", "tool", "activity", "reasoning", "developer", "t", "Hi", "text", "file", "image"),
+    *("tool-f", "dynamic-tool", "data-x", "output-available", "approval-responded", "input-available", "resolved"),
+    *("cancelled", "mock", "submit-message", "function", "data:image/png;base64,aGk=", "image/png", "binary", "{"),
+)
+FIELDS = (
+    *("message", "messages", "conversationId", "images", "model", "toolIds", "id", "trigger", "messageId", "threadId"),
+    *("runId", "tools", "context", "resume", "state", "forwardedProps", "role", "parts", "content", "type", "text"),
+    *("url", "mediaType", "toolCallId", "toolName", "input", "output", "errorText", "approval", "approved", "reason"),
+    *("interruptId", "status", "payload", "description", "value", "toolCalls", "function", "name", "arguments"),
+    *("scope", "seen", "unread", "metadata", "providerMetadata", "data", "encryptedContent", "mimeType", "filename"),
+)
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9)
+)
+LEAVES = SCALARS | st.sampled_from(WORDS) | json_values(finite=True)
+JSON_BODIES = st.recursive(
+    LEAVES,
+    lambda values: st.lists(values, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), values, max_size=5),
+    max_leaves=12,
+)
+PARTS = st.just({"type": "text", "text": "Hi"}) | st.fixed_dictionaries(
+    {"type": st.sampled_from(WORDS)}, optional={name: JSON_BODIES for name in FIELDS if name not in ("type", "role")}
+)
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {"role": st.sampled_from(["user", "assistant", "system", "tool"])},
+        optional={
+            **{"id": LEAVES, "content": JSON_BODIES, "toolCallId": LEAVES, "metadata": JSON_BODIES, "name": LEAVES},
+            **{"parts": st.lists(PARTS, max_size=3) | JSON_BODIES, "toolCalls": st.lists(JSON_BODIES, max_size=2)},
+        },
+    ),
+    min_size=1,
+    max_size=3,
+)
+APPROVALS = st.fixed_dictionaries({"approved": st.booleans()}, optional={"reason": LEAVES, "input": JSON_BODIES})
+RESUME = st.fixed_dictionaries(
+    {"interruptId": st.text(max_size=3), "status": st.sampled_from(["resolved", "cancelled"])},
+    optional={"payload": APPROVALS},
+)
+REQUESTS = (
+    APPROVALS
+    | st.fixed_dictionaries({"message": LEAVES}, optional={"images": JSON_BODIES, "model": LEAVES, "toolIds": LEAVES})
+    | st.fixed_dictionaries({"messages": MESSAGES}, optional={"trigger": LEAVES, "id": LEAVES, "toolIds": LEAVES})
+    | st.fixed_dictionaries(
+        {"threadId": st.just("t"), "runId": st.just("r"), "messages": MESSAGES},
+        optional={"context": JSON_BODIES, "resume": st.lists(RESUME, max_size=2), "tools": JSON_BODIES},
+    )
+)
+JSON_TEXTS = (REQUESTS | JSON_BODIES).map(lambda value: json.dumps(value).encode())
+BODIES = JSON_TEXTS | st.binary(max_size=60)
 
 
-APPLICATION = application(Settings(token="t"))
+APPLICATION = application(Settings(token="t", speed=None))
 
 
 @settings_of_hypothesis(max_examples=400)
@@ -536,21 +587,23 @@ APPLICATION = application(Settings(token="t"))
     st.sampled_from(["GET", "POST", "OPTIONS", "DELETE", "PUT"]),
     st.sampled_from(PATHS),
     st.binary(max_size=30),
-    st.dictionaries(st.sampled_from(HEADERS), st.sampled_from(GARBAGE) | st.text(max_size=30), min_size=1, max_size=4),
+    st.dictionaries(st.sampled_from(HEADERS), VALUES, max_size=4),
+    st.just(b"") | BODIES,
 )
-def test_no_header_path_or_query_is_answered_with_an_error_of_the_server(
-    method: str, path: str, query: bytes, headers: dict[str, str]
+def test_nothing_in_a_request_is_answered_with_an_error_of_the_server(
+    method: str, path: str, query: bytes, headers: dict[str, bytes], body: bytes
 ) -> None:
-    lines = {"host": "localhost", "authorization": "Bearer t", **headers}
+    lines = {"host": b"localhost", "authorization": b"Bearer t", "content-type": b"application/json", **headers}
     scope = {
         **{"type": "http", "http_version": "1.1", "method": method, "path": unquote(path), "raw_path": path.encode()},
         **{"query_string": query, "root_path": "", "scheme": "http", "server": ("localhost", 1), "client": ("::1", 2)},
-        "headers": [(name.encode(), value.encode("utf-8", "replace")) for name, value in lines.items()],
+        "headers": [(name.encode(), value) for name, value in lines.items()],
     }
     statuses: list[int] = []
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return next(messages, None) or await asyncio.get_running_loop().create_future()
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -561,7 +614,20 @@ def test_no_header_path_or_query_is_answered_with_an_error_of_the_server(
 
     asyncio.run(answer())
     assert len(statuses) == 1
-    assert statuses[0] < 500, headers
+    assert statuses[0] < 500, (headers, body)
+
+
+@settings_of_hypothesis(max_examples=1000)
+@given(BODIES)
+def test_any_body_is_a_request_or_a_problem_of_the_client(body: bytes) -> None:
+    reader = RequestReader(Settings())
+    for read in (reader.read, lambda value: read_approval("a", value)):
+        status = 200
+        try:
+            read(json_object(body))
+        except Problem as problem:
+            status = problem.status
+        assert status < 500
 
 
 @pytest.mark.parametrize("origin", ["http://[::1", "http://]", "http://[", "//[::1"])

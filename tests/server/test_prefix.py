@@ -161,6 +161,21 @@ def test_on_a_hub_it_is_below_the_users_server() -> None:
     assert not is_started_by_jupyter({})
 
 
+@pytest.mark.parametrize("jupyter", [302], indirect=True)
+@pytest.mark.parametrize("broken", ["http://[::1", "http://h:99999", "["])
+def test_a_broken_address_in_the_environment_is_as_none(broken: str, jupyter: str) -> None:
+    assert proxied_address(7777, {"JUPYTER_SERVER_URL": broken}) is None
+    hub = {"JUPYTERHUB_SERVICE_PREFIX": "/base/", "JUPYTERHUB_PUBLIC_URL": broken}
+    assert proxied_address(7777, hub) == "/base/proxy/7777/"
+    assert proxied_address(7777, {**hub, "JUPYTER_SERVER_URL": jupyter}) == "/base/proxy/7777/"
+    assert proxied_address(7777, {**hub, "JUPYTER_SERVER_URL": broken}) is None
+
+
+@pytest.mark.parametrize("impossible", ["http://..", f"http://{'a' * 300}", "http://127.0.0.1:1/\udc80"])
+def test_an_address_in_the_environment_that_cannot_be_asked_offers_no_ports(impossible: str) -> None:
+    assert proxied_address(7777, {"JUPYTER_SERVER_URL": impossible}) is None
+
+
 def settings_of(*arguments: str) -> Any:
     parser = ArgumentParser()
     add_options(parser)

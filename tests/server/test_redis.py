@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import httpx
@@ -17,12 +18,14 @@ from redis import Redis
 
 from tests.support.redis_workers import Balancer, Counting, Worker, counted_text, running_redis
 from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of, eventually, settings, text_of, words
+from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.server import redis_writer
 from toolcall_nb.server.redis_store import RedisStore
-from toolcall_nb.server.redis_turns import decode_changes
+from toolcall_nb.server.redis_turns import decode_changes, encode_changes
 from toolcall_nb.server.serving import Server
+from toolcall_nb.server.turn import TurnEnd
 
 QUICK = {"lease_seconds": 1.0}
 AT_ONCE = 400
@@ -68,7 +71,7 @@ def ids_of(frames: list[bytes]) -> list[str]:
 
 
 def state_of(client: httpx.Client, thread: str) -> Any:
-    return client.get(f"/api/threads/{thread}", headers={"Accept": "application/json"}).json()["state"]
+    return client.get(f"/api/threads/{thread}", headers={"Accept": "application/json"}).json().get("state")
 
 
 # Any worker -------------------------------------------------------------------------------------------------
@@ -425,9 +428,163 @@ def test_garbage_in_a_turn_does_not_stop_its_thread(
     assert not garbage or "cannot be read" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "garbage", [b"{", b"\xff", b"[1]", b'[{"event": 1}]', b'[{"event": {"type": "text-delta"}}]', b"[" * 20_000]
-)
+# Keys that hold something else ----------------------------------------------------------------------------------
+
+
+def store_other_type(client: Redis, key: str | bytes) -> None:
+    """Replaces the value under a key by one of a type that no key of a server has."""
+    client.delete(key)
+    client.sadd(key, "x")
+
+
+def answers_of(client: httpx.Client, thread: str) -> dict[str, httpx.Response]:
+    """Returns the response to each request that is about a thread."""
+    path = f"/api/threads/{thread}"
+    return {
+        "thread": client.get(path),
+        "page": client.get(path, headers={"Accept": "text/html"}),
+        "stop": client.post(f"{path}/stop"),
+        "approve": client.post(f"{path}/approvals/a", json={"approved": True}),
+        "ui": client.get(f"{path}/stream?wire=ui"),
+        "live": client.get(f"{path}/stream?wire=live"),
+    }
+
+
+def test_a_thread_of_a_wrong_type_is_damaged_and_is_left_as_it_is(redis: str, caplog: pytest.LogCaptureFixture) -> None:
+    key = "toolcall-nb:thread:wrong-thread"
+    with two_workers(redis, Gated(words("Fine."))) as (first, _), Redis.from_url(redis) as client:
+        store_other_type(client, key)
+        for _ in range(2):  # the first request must leave nothing behind that makes the thread look busy
+            for response in (*answers_of(first, "wrong-thread").values(), ask(first, thread="wrong-thread")):
+                assert response.status_code == 409, response.text
+                assert "'wrong-thread' is damaged" in response.json()["detail"]
+                assert "wrong type" in response.json()["detail"]
+        assert client.smembers(key) == {b"x"}
+        client.delete(key)
+        assert "Fine." in text_of(ask(first, thread="wrong-thread").text)
+    assert "cannot be reached" not in caplog.text
+
+
+def test_a_turn_of_a_wrong_type_does_not_stop_its_thread(redis: str, caplog: pytest.LogCaptureFixture) -> None:
+    key = "toolcall-nb:turn:wrong-turn"
+    with two_workers(redis, Gated(words("Fine."), words("Again."))) as (first, second):
+        with Redis.from_url(redis) as client:
+            store_other_type(client, key)
+            assert {each.status_code for each in answers_of(first, "wrong-turn").values()} == {404}
+            assert f"cannot be read: {key} is no string" in caplog.text
+            assert "Fine." in text_of(ask(first, thread="wrong-turn").text)
+            store_other_type(client, key)
+            statuses = {name: each.status_code for name, each in answers_of(second, "wrong-turn").items()}
+            assert statuses == {"thread": 200, "page": 200, "stop": 200, "approve": 409, "ui": 204, "live": 200}
+        assert "Again." in text_of(ask(second, thread="wrong-turn").text)
+    assert f"cannot be read: {key} is a set" in caplog.text
+    assert "cannot be reached" not in caplog.text
+
+
+def test_changes_of_a_wrong_type_do_not_stop_their_thread(redis: str, caplog: pytest.LogCaptureFixture) -> None:
+    head = b'{"turn":"wrong-changes","worker":"w","tools":[],"model":"m"}'
+    with two_workers(redis, Gated(words("Fine."))) as (first, _), Redis.from_url(redis) as client:
+        client.set("toolcall-nb:turn:wrong-changes", head)
+        store_other_type(client, "toolcall-nb:events:wrong-changes")
+        assert {each.status_code for each in answers_of(first, "wrong-changes").values()} == {404}
+        assert "Fine." in text_of(ask(first, thread="wrong-changes").text)
+    assert "cannot be read: toolcall-nb:events:wrong-changes is no stream" in caplog.text
+    assert "cannot be reached" not in caplog.text
+
+
+def test_changes_that_become_damaged_end_their_turn_alone(
+    redis: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(redis_writer, "_GIVE_UP_SECONDS", 1.0)
+    gates = threading.Event(), threading.Event()
+    models = Gated([*words("One"), gates[0], *words("two", "u")], [*words("Three"), gates[1], *words("four", "u")])
+    with (
+        two_workers(redis, models) as (first, second),
+        Redis.from_url(redis) as client,
+        ThreadPoolExecutor() as pool,
+        ExitStack() as stack,
+    ):
+        for gate in gates:  # also after a failure, or the pool would wait for the answer
+            stack.callback(gate.set)
+        with first.stream("POST", "/api/chat", json=prompt("Go", "hit")) as own:
+            chunks = own.iter_raw()
+            data = next(chunks)
+            healthy = pool.submit(ask, first, thread="healthy")
+            elsewhere = pool.submit(second.get, UI.format("hit"))
+            eventually(lambda: state_of(second, "healthy") == "running")
+            eventually(lambda: client.xlen(events_of(client, "healthy")) > 0)
+            time.sleep(0.5)  # the other worker reads by now
+            store_other_type(client, events_of(client, "hit"))
+            gates[0].set()
+            data += b"".join(chunks)
+        assert {"error", "abort"} <= {each["type"] for each in data_of(data.decode()) if isinstance(each, dict)}
+        assert "damaged" in data.decode()
+        assert "damaged" in elsewhere.result(PATIENCE).text
+        time.sleep(1.5)  # longer than a store may fail before all turns end
+        gates[1].set()
+        assert "four" in healthy.result(PATIENCE).text
+        assert "four" in second.get("/api/threads/healthy", headers={"Accept": "text/markdown"}).text
+    assert "cannot be reached" not in caplog.text
+
+
+def events_of(client: Redis, thread: str) -> str:
+    """Returns the key of the changes of the newest turn of a thread."""
+    head: Any = client.get(f"toolcall-nb:turn:{thread}")
+    return f"toolcall-nb:events:{json.loads(head)['turn']}"
+
+
+def test_an_inbox_of_a_wrong_type_is_made_anew() -> None:
+    gate = threading.Event()
+    models = Gated([*words("One"), gate, *words("two", "u")])
+    with running_redis() as url, two_workers(url, models) as (first, second), Redis.from_url(url) as client:
+        with first.stream("POST", "/api/chat", json=prompt("Go", "t")) as own:
+            next(own.iter_raw())
+            inboxes: Any = client.keys("toolcall-nb:inbox:*")
+            for key in inboxes:
+                store_other_type(client, key)
+            refused = second.post("/api/threads/t/stop")
+            assert (refused.status_code, "does not answer" in refused.json()["detail"]) == (503, True)
+            eventually(lambda: all(client.type(key) == b"stream" for key in inboxes))
+            assert second.post("/api/threads/t/stop").json() == {"stopped": True}
+        gate.set()
+
+
+@pytest.mark.parametrize("thread", ["mid-text", "mid-head"])
+def test_a_turn_whose_thread_becomes_damaged_says_that_it_is_not_stored(redis: str, thread: str) -> None:
+    key = f"toolcall-nb:{'thread' if thread == 'mid-text' else 'turn'}:{thread}"
+    gate = threading.Event()
+    models = Gated([*words("One"), gate, *words("two", "u")])
+    with (
+        two_workers(redis, models) as (first, second),
+        first.stream("POST", "/api/chat", json=prompt("Go", thread)) as own,
+        Redis.from_url(redis) as client,
+    ):
+        chunks = own.iter_raw()
+        data = next(chunks)
+        store_other_type(client, key)
+        assert all(each.status_code < 500 for each in answers_of(second, thread).values())
+        gate.set()
+        data += b"".join(chunks)
+    assert "could not be stored" in data.decode()
+    assert "damaged" in data.decode()
+
+
+NO_CHANGES = [
+    *("1", '"end"', "null", "[]", "{}", '{"event": 1}', '{"event": {"type": "text-delta"}}', '{"what": 1}'),
+    *('{"response": {"wire": "morse", "start": 0, "run_id": "", "id": "r"}}', '{"response": {"wire": "ui"}}'),
+    *('{"response": {"wire": "ui", "start": -1, "run_id": "", "id": "r"}}', '{"questions": 3}'),
+    *('{"questions": {"c": {}}}', '{"questions": {"c": 1}}'),
+]
+
+
+@pytest.mark.parametrize("garbage", [b"{", b"\xff", b"1", b"null", b"[" * 20_000, b""])
 def test_changes_that_are_garbage_are_logged_and_left_out(garbage: bytes, caplog: pytest.LogCaptureFixture) -> None:
     assert decode_changes(garbage) == []
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("garbage", NO_CHANGES)
+def test_one_change_that_is_garbage_leaves_the_others(garbage: str, caplog: pytest.LogCaptureFixture) -> None:
+    delta, end = (encode_changes([change])[1:-1].decode() for change in (ev.TextDelta("t", "One"), TurnEnd()))
+    assert decode_changes(f"[{delta},{garbage},{end}]".encode()) == [ev.TextDelta("t", "One"), TurnEnd()]
     assert "cannot be read" in caplog.text

@@ -88,6 +88,12 @@ def test_an_entry_that_is_read_twice_counts_once() -> None:
     assert turn.log.events == [ev.TextDelta("t", "One"), ev.TextDelta("t", "two")]
 
 
+def test_a_turn_whose_last_entry_is_damaged_ends() -> None:
+    turn = followed()
+    turn.take([(b"1-0", {CHANGES: encode_changes([ev.TextDelta("t", "One")])}), (END_ID.encode(), {CHANGES: b"{"})])
+    assert (turn.log.is_closed, turn.ended) == (True, 0.0)
+
+
 @pytest.mark.parametrize(
     ("log", "kinds"),
     [

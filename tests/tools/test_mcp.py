@@ -703,6 +703,19 @@ def test_a_server_that_was_started_anew_is_connected_to_again(transport: str, ta
             assert output(server, "add", a=1) == {"result": 2}
 
 
+@pytest.mark.parametrize("url", ["http://[::1", "http://h:99999", "https://me:secret@[x/mcp?key=secret"])
+def test_a_malformed_address_of_a_server_is_a_usage_error(url: str) -> None:
+    with pytest.raises(UsageError, match="is no address: its") as raised:
+        mcp_tools(url)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_command_with_an_open_quote_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match=r"malformed: No closing quotation\. Correct it, or give a list") as raised:
+        mcp_tools("server --key 'secret")
+    assert "secret" not in str(raised.value)
+
+
 def test_an_address_without_a_server_cannot_be_reached() -> None:
     with pytest.raises(ServerFailed, match=r"cannot be reached \("):
         mcp_tools(f"http://127.0.0.1:{free_port()}/mcp")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -13,15 +13,18 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.browser.browser import running_browser
+from tests.support import recordings
+from tests.support.adapter_streams import read_events
 from tests.support.corpora import corpus
 from tests.support.node_clients import Case, decoded_by_node
-from tests.support.strategies import streams, transcripts
+from tests.support.strategies import json_values, streams, transcripts
 from tests.support.wire_round_trips import CONVERSATION, decoded, encoded, frames
 from toolcall_nb.adapters.ai_sdk.messages import to_ui
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event, from_dict
+from toolcall_nb.core.events import Event, from_dict, to_dict
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.wire import content_type
@@ -82,29 +85,59 @@ def in_thirds(body: bytes) -> tuple[int, int]:
 # The AI SDK ---------------------------------------------------------------------------------------------------
 
 
-def by_ai(streams_: list[list[Event]], reader: str = "ai") -> list[Any]:
+def by_ai(streams_: list[list[Event]]) -> list[Any]:
     bodies = [encoded("ui", events) for events in streams_]
-    return decoded_by_node([Case(reader, body, in_thirds(body)) for body in bodies])
+    return decoded_by_node([Case("ai", body, in_thirds(body)) for body in bodies])
 
 
-@pytest.mark.parametrize("reader", ["ai", "ai-6"])
-def test_the_ai_sdk_takes_every_chunk_that_is_written(reader: str) -> None:
-    """Of any stream, in any order: its schema refuses nothing but the reasons for an end that it does not know."""
-    given_ = [without_odd_ends(events) for events in generated(streams(), 100)]
-    for events, answer in zip(given_, by_ai(given_, reader), strict=True):
-        chunks = [frame for frame in frames(encoded("ui", events)) if frame != "[DONE]"]
-        assert answer["chunks"] == len(chunks), answer["errors"]
+_METADATA = st.dictionaries(st.text(max_size=2), json_values() | st.dictionaries(st.text(max_size=2), json_values()))
+_EXTRA = st.fixed_dictionaries(
+    {},
+    optional={
+        "providerMetadata": json_values() | _METADATA,
+        "finishReason": st.sampled_from(["interrupted", "unknown", "", 1, "stop"]),
+        "inputEncoding": st.sampled_from(["json", "text", "xml", 1]),
+        "reason": json_values(),
+        "note": json_values(),
+    },
+)
+"""Fields that an event does not have, which some of the AI SDK's chunks do."""
 
 
-def without_odd_ends(events: list[Event]) -> list[Event]:
-    """Without what no SDK of theirs would send: kinds of no provider, and chunks of types that there are not."""
-    return [
-        event
-        for event in events
-        if not (isinstance(event, ev.Finish) and event.finish_reason == "<odd>")
-        and not isinstance(event, ev.Other)
-        and not ("provider_metadata" in event.__struct_fields__ and event.provider_metadata)
+def varied_streams() -> list[list[Event]]:
+    """Streams of every event with every field, also with fields of other servers and of newer versions."""
+    plain = generated(streams(), 150)
+    extended = [
+        [replace(event, extra={**event.extra, **extra}) for event in events]
+        for events, extra in generated(st.tuples(streams(), _EXTRA), 150)
     ]
+    reasons = [[ev.Start(), ev.Finish(finish_reason=reason)] for reason in ("interrupted", "unknown", "", "<odd>")]
+    steered = [[ev.Other("steering-message", extra={"id": "1", "parts": []}), ev.Finish()]]
+    return [*STREAMS.values(), *plain, *extended, *reasons, *steered]
+
+
+def recorded_streams() -> list[list[Event]]:
+    """The recorded streams of all providers, as they are served."""
+    found = [*recordings.pydantic_ai(), *recordings.vercel_ai()]
+    return [read_events(recording.items) for recording in found if recording.path.suffix != ".eventstream"]
+
+
+@pytest.mark.parametrize("source", [varied_streams, recorded_streams])
+def test_versions_6_and_7_of_the_ai_sdk_take_every_chunk_that_is_written(
+    source: Callable[[], list[list[Event]]],
+) -> None:
+    """In any order, with any fields: one chunk that its schema refuses would end the whole stream there."""
+    bodies = [encoded("ui", events) for events in source()]
+    for reader in ("ai", "ai-6"):
+        answers = decoded_by_node([Case(reader, body, in_thirds(body)) for body in bodies])
+        for body, answer in zip(bodies, answers, strict=True):
+            assert answer["chunks"] == len([frame for frame in frames(body) if frame != "[DONE]"]), answer["errors"]
+
+
+def test_what_the_schema_of_the_ai_sdk_refuses_reads_back() -> None:
+    for events in varied_streams():
+        read = decoded("ui", encoded("ui", events))
+        assert [to_dict(event) for event in read] == [to_dict(event) for event in events]
 
 
 def test_the_ai_sdk_ends_in_the_same_message_as_the_transcript() -> None:
@@ -123,12 +156,8 @@ def test_the_ai_sdk_ends_in_the_same_generated_message_as_the_transcript() -> No
 
 
 def is_of_theirs(message: Message) -> bool:
-    """Only metadata of their form, and calls that began in one of their ways."""
-    return (
-        "provider_metadata={" not in repr(message)
-        and message.finish_reason != "<odd>"
-        and "custom" not in repr(message).lower()
-    )
+    """Only calls that began in one of their ways."""
+    return "custom" not in repr(message).lower()
 
 
 def check_states(batch: list[list[Event]]) -> None:

@@ -13,8 +13,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import quote, unquote_to_bytes, urlsplit
+from urllib.parse import quote, unquote_to_bytes
 
+from toolcall_nb.core.addresses import split_url
 from toolcall_nb.core.events import File
 from toolcall_nb.core.files import check_regular, open_regular
 from toolcall_nb.core.text import well_formed
@@ -86,10 +87,7 @@ def _data_url(file: File) -> File:
 
 
 def _url(url: str) -> File:
-    try:
-        media_type = _type_of_name(urlsplit(url).path)
-    except ValueError as error:
-        raise UsageError(f"{url!r:.200} is no address: {error}.") from None
+    media_type = _type_of_name(split_url(url).path)
     if media_type is None:
         raise UsageError(
             f"The type of {url!r:.200} is unknown. Say what it is: toolcall_nb.events.File(url, 'image/png')."

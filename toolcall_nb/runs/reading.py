@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from toolcall_nb import dialects
 from toolcall_nb.adapters import FORMATS, Recognised, SourceKind, recognise_source
+from toolcall_nb.core.addresses import is_url
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
@@ -19,7 +20,7 @@ from toolcall_nb.runs.places import is_remote
 from toolcall_nb.runs.recorded_file import read_markdown
 from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_transcript_file
 from toolcall_nb.sources.event_loop import iterate
-from toolcall_nb.sources.http_exchange import displayed_url, fetch_events, is_url
+from toolcall_nb.sources.http_exchange import displayed_url, fetch_events
 from toolcall_nb.sources.http_responses import is_response, must_be_awaited
 from toolcall_nb.sources.player import events_of_items, play_events, play_events_async
 from toolcall_nb.tools.results.json_values import safe_repr

@@ -21,9 +21,9 @@ class _Choice(Struct, frozen=True):
 def split_replies(records: Sequence[Any]) -> list[Sequence[Any]]:
     """Returns the records of each reply. Records of formats whose streams cannot be told apart are one reply.
 
-    A reply of OpenAI or Ollama ends with its last chunk; only that has a reason. Chunks without content may follow, such
-    as one with the usage. Replies of Google are told apart by their ids, and so are AG-UI's threads. Older streams of
-    Google have no ids and a reason in each chunk; they repeat the number of the prompt's tokens.
+    A reply of OpenAI or Ollama ends with its last chunk; only that has a reason. Chunks without content may follow,
+    such as one with the usage. Replies of Google are told apart by their ids, and so are AG-UI's threads. Older
+    streams of Google have no ids and a reason in each chunk; they repeat the number of the prompt's tokens.
     """
     replies: list[list[Any]] = []
     reply_id: str | None = None

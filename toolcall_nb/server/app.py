@@ -43,7 +43,7 @@ from toolcall_nb.server.responses import (
     problem_response,
 )
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import THREAD_ID, is_thread_id
+from toolcall_nb.server.store import THREAD_ID, DamagedThread, is_thread_id
 from toolcall_nb.server.streaming import LIVE, OpenStreams, RunStreamResponse
 from toolcall_nb.server.turn import ServedTurn, TurnResponse
 from toolcall_nb.wire import WIRE_NAMES
@@ -79,6 +79,7 @@ def application(settings: Settings, threads: ServedThreads | None = None) -> ASG
         lifespan=server.lifespan,
         exception_handlers={
             Problem: _report_problem,
+            DamagedThread: _report_problem,
             HTTPException: _report_problem,
             ClientDisconnect: _client_left,
             Exception: _report_failure,
@@ -259,6 +260,8 @@ async def _report_problem(request: Request, error: Exception) -> Response:
         what_there_is = f"There is nothing here. {prefix_of(request.scope)}/openapi.json says what there is."
         details = {404: what_there_is, 405: _METHOD_NOT_ALLOWED}
         error = Problem(error.status_code, details.get(error.status_code, error.detail), error.headers)
+    if isinstance(error, DamagedThread):
+        error = Problem(409, str(error))
     assert isinstance(error, Problem)
     return problem_response(error)
 

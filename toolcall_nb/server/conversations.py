@@ -26,7 +26,6 @@ from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import DamagedThread
 from toolcall_nb.server.stores import open_store
 from toolcall_nb.server.turn import Journal, ServedTurn, TurnResponse
 from toolcall_nb.threads.waiting import WaitingThreads
@@ -167,7 +166,7 @@ class ServedThreads:
             return turn.transcript
         with self._lock:
             chat = None if self.is_shared else self._chats.get(thread)
-            transcript = chat.transcript if chat is not None else self._load(thread)
+            transcript = chat.transcript if chat is not None else self._store.load(thread)
         if transcript is None:
             raise Problem(404, f"There is no thread {thread!r:.120}.")
         return transcript
@@ -255,7 +254,7 @@ class ServedThreads:
         else:
             chat.model = model
         if is_new or version != self._versions.get(thread, ""):
-            stored = self._load(thread)
+            stored = self._store.load(thread)
             if stored is not None or not is_new:
                 chat.load(Transcript() if stored is None else stored)
             self._versions[thread] = version
@@ -288,12 +287,6 @@ class ServedThreads:
             del self._chats[thread]
             self._runs.pop(thread, None)
             self._versions.pop(thread, None)
-
-    def _load(self, thread: str) -> Transcript | None:
-        try:
-            return self._store.load(thread)
-        except DamagedThread as error:
-            raise Problem(409, str(error)) from None
 
     def _save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> None:
         """Stores the thread without secrets. The chat in memory has them; after a restart they are gone."""

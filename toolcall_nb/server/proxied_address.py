@@ -10,9 +10,10 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult
 
-from toolcall_nb.errors import MissingPackageError
+from toolcall_nb.core.addresses import split_url
+from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.server.settings import is_path_prefix
 
 _PROBE_SECONDS = 2.0
@@ -29,15 +30,25 @@ def proxied_address(port: int, environment: Mapping[str, str] = os.environ) -> s
     Returns None if this process is not one of Jupyter's, or if its server has no jupyter-server-proxy.
     """
     local = _jupyter_url(environment)
-    path = environment.get(_HUB_PREFIX) or (local and urlsplit(local).path)
+    local_parts = _split(local)
+    path = environment.get(_HUB_PREFIX) or (local_parts and local_parts.path)
     if path is None or (local is not None and not _offers_ports(local, port)):
         return None
     path = f"{path.rstrip('/')}/proxy/{port}"
     if not is_path_prefix(path):
         return None
-    public = urlsplit(environment.get(_HUB_URL, ""))
-    host = f"{public.scheme}://{public.netloc}" if public.scheme in ("http", "https") and public.netloc else ""
-    return f"{host}{path}/"
+    public = _split(environment.get(_HUB_URL))
+    if public is None or public.scheme not in ("http", "https") or not public.netloc:
+        return f"{path}/"
+    return f"{public.scheme}://{public.netloc}{path}/"
+
+
+def _split(url: str | None) -> SplitResult | None:
+    """Returns the parts of an address of the environment; None if there is none, or a malformed one."""
+    try:
+        return None if url is None else split_url(url)
+    except UsageError:
+        return None
 
 
 def is_started_by_jupyter(environment: Mapping[str, str] = os.environ) -> bool:
@@ -73,5 +84,5 @@ def _offers_ports(jupyter: str, port: int) -> bool:
         # Nothing secret is sent, so a certificate for another name than loopback's is no risk.
         with httpx.Client(trust_env=False, timeout=_PROBE_SECONDS, verify=False) as client:
             return client.get(f"{jupyter.rstrip('/')}/proxy/{port}/api/health").status_code != 404
-    except (httpx.HTTPError, httpx.InvalidURL):
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError):  # the last one for a host that is no domain name
         return False

@@ -8,7 +8,15 @@ from typing import Any
 from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import known_secrets
-from toolcall_nb.server.redis_keys import TurnHead, events_key, head_key, thread_key, version_of, worker_key
+from toolcall_nb.server.redis_keys import (
+    TurnHead,
+    events_key,
+    head_key,
+    is_wrong_type,
+    thread_key,
+    version_of,
+    worker_key,
+)
 from toolcall_nb.server.redis_scripts import END_TURN
 from toolcall_nb.server.redis_turns import CHANGES, END_ID, FollowedTurn, encode_changes
 from toolcall_nb.server.settings import Settings
@@ -37,9 +45,15 @@ class FollowedTurns:
         async with self._redis.pipeline() as pipe:
             pipe.xrange(key)
             pipe.hget(thread_key(thread), "text")
-            entries, stored = await pipe.execute()
-        turn = FollowedTurn(thread, head, stored, self._clock)
-        turn.take(entries)
+            entries, stored = results = await pipe.execute(raise_on_error=False)
+        for result in results:
+            if isinstance(result, Exception) and not is_wrong_type(result):
+                raise result
+        turn = FollowedTurn(thread, head, b"" if is_wrong_type(stored) else stored, self._clock)
+        if is_wrong_type(entries):
+            turn.end_as_damaged()
+        else:
+            turn.take(entries)
         turn.has_page = turn.ended is None
         return self.turns.setdefault(head.turn, turn)
 

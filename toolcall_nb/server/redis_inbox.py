@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
 import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_keys import inbox_key
+from toolcall_nb.server.redis_keys import inbox_key, is_wrong_type
 from toolcall_nb.server.redis_turns import FollowedTurn
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 
@@ -64,6 +65,9 @@ class WorkerInbox:
                 if not is_failing:
                     _log.warning("The store cannot be read: %s", error)
                 is_failing = True
+                if is_wrong_type(error):
+                    with suppress(Exception):  # the next attempt tries again
+                        await self._end_damaged(turns.values())
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
             is_failing = False
@@ -73,6 +77,18 @@ class WorkerInbox:
                         turns[key].take([entry]) if key in turns else self._take(*entry)
                     except Exception:  # what one of them holds must not keep the others from being read
                         _log.exception("A message of another worker could not be read")
+
+    async def _end_damaged(self, turns: Iterable[FollowedTurn]) -> None:
+        """Removes the inbox, and ends the turns, whose keys hold no streams. Redis does not say which these are."""
+        own = inbox_key(self._worker)
+        if not await self._is_stream(own):
+            await self._redis.delete(own)  # it is made again by `renew`
+        for turn in turns:
+            if not await self._is_stream(turn.key):
+                turn.end_as_damaged()
+
+    async def _is_stream(self, key: str) -> bool:
+        return await self._redis.type(key) in (b"stream", b"none")
 
     def _take(self, entry_id: bytes, fields: Mapping[bytes, bytes]) -> None:
         self._last_id = entry_id.decode()
@@ -138,5 +154,10 @@ class WorkerInbox:
     async def _send(self, worker: str, message: dict[str, Any]) -> bool:
         """Adds a message to a worker's inbox; returns whether it has one."""
         fields: Any = {_MESSAGE: msgspec.json.encode(message)}
-        sent = await self._redis.xadd(inbox_key(worker), fields, maxlen=_MOST_MESSAGES, nomkstream=True)
+        try:
+            sent = await self._redis.xadd(inbox_key(worker), fields, maxlen=_MOST_MESSAGES, nomkstream=True)
+        except Exception as error:
+            if is_wrong_type(error):  # its worker will make a new one
+                return False
+            raise
         return sent is not None

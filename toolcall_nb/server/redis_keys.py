@@ -60,6 +60,11 @@ def worker_key(worker: str) -> str:
     return f"{_PREFIX}worker:{worker}"
 
 
+def is_wrong_type(error: object) -> bool:
+    """Whether Redis refused a command since the key holds a value of another type than the server writes there."""
+    return isinstance(error, Exception) and "WRONGTYPE Operation" in str(error)
+
+
 def version_of(data: bytes) -> str:
     """Returns the version of a stored thread, which follows from its text."""
     return blake2b(data, digest_size=8).hexdigest()

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 # keys: head, thread; arguments: the head that was found (empty for none), the new head, its seconds
 CLAIM_THREAD = """
-local head = redis.call('GET', KEYS[1])
-if (head or '') ~= ARGV[1] then return {0, head or ''} end
+local version, kind = redis.call('HGET', KEYS[2], 'version') or '', redis.call('TYPE', KEYS[1]).ok
+local head = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+if head ~= ARGV[1] then return {0, head, kind} end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
-return {1, redis.call('HGET', KEYS[2], 'version') or ''}
+return {1, version, kind}
 """
-"""Reserves a thread; returns 1 and the thread's version, or 0 and the head that is there instead."""
+"""Reserves a thread; returns 1 and the thread's version, or 0 and the head that is there instead, and the head's type.
+
+A head of another type is overwritten. A thread of another type is an error, before anything is written."""
 
 # keys: thread, head, events; arguments: the turn, the id of an end, the text, its version, its seconds
 SAVE_THREAD = """

@@ -35,6 +35,7 @@ from toolcall_nb.server.redis_keys import (
     events_key,
     head_key,
     inbox_key,
+    is_wrong_type,
     redis_address,
     thread_key,
     version_of,
@@ -45,7 +46,7 @@ from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, RedisJournal
 from toolcall_nb.server.redis_writer import RUNNING_SECONDS, JournalWriter
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import decode_thread, encode_thread
+from toolcall_nb.server.store import damaged_thread, decode_thread, encode_thread
 from toolcall_nb.server.turn import Journal, ServedTurn
 
 _log = logger("toolcall_nb.server")
@@ -125,14 +126,19 @@ class RedisStore:
     def _submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def _wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Runs ``work`` in the loop and waits for its result; `Problem` 503 if Redis cannot be reached."""
+    def _wait(self, thread: str, work: Coroutine[Any, Any, _T]) -> _T:
+        """Runs ``work`` for a thread in the loop and waits for its result; `Problem` 503 if Redis cannot be reached.
+
+        Raises `DamagedThread` if a key of the thread holds a value of a wrong type.
+        """
         if self._is_closed:
             work.close()
             raise Problem(503, "The server is about to end.", RETRY_AFTER)
         try:
             return self._submit(work).result(_WAIT_SECONDS)
         except self._failures as error:
+            if is_wrong_type(error):
+                raise damaged_thread(thread, "a key of it in Redis holds a value of a wrong type") from None
             _log.warning("The store cannot be reached: %s", error)
             raise Problem(503, _GONE, RETRY_AFTER) from None
 
@@ -140,7 +146,7 @@ class RedisStore:
 
     def load(self, thread: str) -> Transcript | None:
         """See `Store`."""
-        data = self._wait(self._redis.hget(thread_key(thread), "text"))
+        data = self._wait(thread, self._redis.hget(thread_key(thread), "text"))
         return None if data is None else decode_thread(thread, data)
 
     def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
@@ -148,7 +154,7 @@ class RedisStore:
         head, data = self._journals[thread].head, encode_thread(thread, transcript)
         version, seconds = version_of(data), int(self._settings.limits.store_seconds)
         keys = thread_key(thread), head_key(thread), events_key(head.turn)
-        if not self._wait(self._redis.eval(SAVE_THREAD, 3, *keys, head.turn, END_ID, data, version, seconds)):
+        if not self._wait(thread, self._redis.eval(SAVE_THREAD, 3, *keys, head.turn, END_ID, data, version, seconds)):
             raise ToolcallError("Another worker has ended this turn")
         return version
 
@@ -156,13 +162,15 @@ class RedisStore:
 
     def claim(self, thread: str) -> Journal | None:
         """See `Store`."""
-        return self._wait(self._claim(thread))
+        return self._wait(thread, self._claim(thread))
 
     async def _claim(self, thread: str) -> RedisJournal:
         new, found = TurnHead(token_hex(8), self.worker), b""
         keys, data = (head_key(thread), thread_key(thread)), msgspec.json.encode(new)
         while True:
-            is_claimed, value = await self._redis.eval(CLAIM_THREAD, 2, *keys, found, data, RUNNING_SECONDS)
+            is_claimed, value, kind = await self._redis.eval(CLAIM_THREAD, 2, *keys, found, data, RUNNING_SECONDS)
+            if kind not in (b"string", b"none"):
+                _log.warning("The store holds a turn that cannot be read: %s is a %s", keys[0], kind.decode())
             if is_claimed:
                 break
             found = value
@@ -175,7 +183,13 @@ class RedisStore:
 
     async def _is_running(self, thread: str, head: TurnHead) -> bool:
         """Whether the turn goes on. If its worker has ended, this ends it."""
-        last = await self._redis.xrevrange(events_key(head.turn), count=1)
+        try:
+            last = await self._redis.xrevrange(events_key(head.turn), count=1)
+        except Exception as error:
+            if not is_wrong_type(error):
+                raise
+            _log.warning("The store holds a turn that cannot be read: %s is no stream", events_key(head.turn))
+            return False
         if last and last[0][0].decode() == END_ID:
             return False
         if await self._redis.exists(worker_key(head.worker)):
@@ -186,7 +200,7 @@ class RedisStore:
     def release(self, thread: str) -> None:
         """See `Store`."""
         del self._journals[thread]
-        self._wait(self._redis.delete(head_key(thread)))
+        self._wait(thread, self._redis.delete(head_key(thread)))
 
     def _forget(self, journal: RedisJournal) -> None:
         if self._journals.get(journal.thread) is journal:
@@ -196,14 +210,17 @@ class RedisStore:
 
     def find(self, thread: str) -> ServedTurn | None:
         """See `Store`."""
-        return self._wait(self._find(thread))
+        return self._wait(thread, self._find(thread))
 
     async def _find(self, thread: str) -> ServedTurn | None:
-        found = await self._redis.get(head_key(thread))
-        if found is None:
+        try:
+            data = await self._redis.get(head_key(thread))
+        except Exception as error:
+            if not is_wrong_type(error):
+                raise
+            _log.warning("The store holds a turn that cannot be read: %s is no string", head_key(thread))
             return None
-        head = decode_head(found)
-        if head is None:
+        if data is None or (head := decode_head(data)) is None:
             return None
         own = self._journals.get(thread)
         if own is not None and own.head.turn == head.turn:
@@ -219,7 +236,7 @@ class RedisStore:
     def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
         """See `Store`."""
         assert isinstance(turn, FollowedTurn)
-        return self._wait(self._inbox.ask(turn.head.worker, command))
+        return self._wait(turn.thread, self._inbox.ask(turn.head.worker, command))
 
     # Time
 

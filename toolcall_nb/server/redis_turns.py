@@ -23,8 +23,10 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import event_size
 from toolcall_nb.server.redis_keys import TurnHead, events_key
+from toolcall_nb.server.responses import Question
 from toolcall_nb.server.store import decode_thread
 from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
+from toolcall_nb.wire import WIRE_NAMES
 
 _log = logger("toolcall_nb.server")
 
@@ -41,6 +43,7 @@ _AHEAD_BYTES = 256_000
 """Approximate bytes of changes that may wait for Redis; then the model waits."""
 _CHANGE_BYTES = 100
 _WAIT_SECONDS = 60.0
+DAMAGED = "What the server's store held of this answer is damaged, so it ends here. Send the message again."
 _WORKER_ENDED = (
     "The worker that was answering has ended. What had come is kept in the thread; send the message again for a whole "
     "answer."
@@ -53,12 +56,19 @@ def encode_changes(changes: Iterable[Change]) -> bytes:
 
 
 def decode_changes(data: bytes) -> list[Change]:
-    """Returns the changes of `encode_changes`; logs a warning and returns none if these are not some."""
+    """Returns the changes of `encode_changes`; logs a warning for data that is no change, and leaves it out."""
+    changes: list[Change] = []
     try:
-        return [*map(_decoded, read_json(data.decode("utf-8", "surrogatepass")))]
+        values = [*read_json(data.decode("utf-8", "surrogatepass"))]
     except Exception as error:  # a store that others may write to can hold anything
         _log.warning("The store holds changes of a turn that cannot be read, %.80r: %s", data, error)
-        return []
+        return changes
+    for value in values:
+        try:
+            changes.append(_decoded(value))
+        except Exception as error:
+            _log.warning("The store holds a change of a turn that cannot be read, %.80r: %s", value, error)
+    return changes
 
 
 def _encoded(change: Change) -> dict[str, Any]:
@@ -77,8 +87,16 @@ def _decoded(value: Mapping[str, Any]) -> Change:
     if "event" in value:
         return from_dict(value["event"])
     if "response" in value:
-        return msgspec.convert(value["response"], TurnResponse)
-    return OpenQuestions(value["questions"]) if "questions" in value else TurnEnd()
+        response = msgspec.convert(value["response"], TurnResponse)
+        if response.wire not in WIRE_NAMES or response.start < 0:
+            raise ValueError("it is no response of a server")
+        return response
+    if "questions" in value:
+        msgspec.convert(value["questions"], dict[str, Question])
+        return OpenQuestions(value["questions"])
+    if value != {"end": True}:
+        raise ValueError("it is of no known kind")
+    return TurnEnd()
 
 
 class RedisJournal:
@@ -220,10 +238,23 @@ class FollowedTurn(ServedTurn):
                 self.last_id = name
                 for change in decode_changes(fields.get(CHANGES, b"")):
                     self.apply(change)
+                if name == END_ID and self.ended is None:  # its end is damaged
+                    self.apply(TurnEnd())
 
     def last_changes(self) -> list[Change]:
         """Returns the changes that end a turn whose worker has ended."""
-        return [*ending_events(self.log.events, _WORKER_ENDED), OpenQuestions({}), TurnEnd()]
+        return ending_changes(self.log.events, _WORKER_ENDED)
+
+    def end_as_damaged(self) -> None:
+        """Ends the turn for readers here, since Redis does not hold its changes any more."""
+        _log.warning("The store holds a turn that cannot be read: %s is no stream", self.key)
+        for change in ending_changes(self.log.events, DAMAGED):
+            self.apply(change)
+
+
+def ending_changes(log: Sequence[Event], why: str) -> list[Change]:
+    """Returns the changes that end a turn early."""
+    return [*ending_events(log, why), OpenQuestions({}), TurnEnd()]
 
 
 def ending_events(log: Sequence[Event], why: str) -> list[Event]:

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_keys import head_key
+from toolcall_nb.server.redis_keys import head_key, is_wrong_type
 from toolcall_nb.server.redis_scripts import FORGET_TURN
-from toolcall_nb.server.redis_turns import CHANGES, END_ID, RedisJournal, decode_changes, ending_events
-from toolcall_nb.server.turn import Change, OpenQuestions, TurnEnd
+from toolcall_nb.server.redis_turns import CHANGES, DAMAGED, END_ID, RedisJournal, decode_changes, ending_changes
+from toolcall_nb.server.turn import Change
 
 _log = logger("toolcall_nb.server")
 
@@ -80,6 +80,8 @@ class JournalWriter:
             result = results[place]
             if isinstance(result, Exception) and _TAKEN_ID in str(result):
                 await self._read_instead(journal, entry_id, data)
+            elif is_wrong_type(result):
+                self._end(journal, DAMAGED, f"What is stored of it is damaged: {journal.key} is no stream.")
             elif isinstance(result, Exception):
                 failure = result
             else:
@@ -118,14 +120,17 @@ class JournalWriter:
         self._failing_since = self._failing_since or now
         if now - self._failing_since > _GIVE_UP_SECONDS:
             for journal in {*journals, *self._waiting}:
-                events = [] if journal.turn is None else journal.turn.log.events
-                changes = [*ending_events(events, _UNREACHABLE), OpenQuestions({}), TurnEnd()]
-                self._lose(journal, changes, "The store cannot be reached.")
+                self._end(journal, _UNREACHABLE, "The store cannot be reached.")
             self._waiting.clear()
         else:
             for journal in journals:
                 self._add(journal)
             await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _end(self, journal: RedisJournal, message: str, why: str) -> None:
+        """Ends a turn that cannot be stored, with a message for its readers."""
+        events = [] if journal.turn is None else journal.turn.log.events
+        self._lose(journal, ending_changes(events, message), why)
 
     def _lose(self, journal: RedisJournal, changes: Sequence[Change], why: str) -> None:
         journal.lose(changes)

@@ -126,14 +126,14 @@ def decode_thread(thread: str, data: bytes) -> Transcript:
     try:
         text = data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError as error:
-        raise _damaged(thread, f"the byte {error.start} is not UTF-8") from None
+        raise damaged_thread(thread, f"the byte {error.start} is not UTF-8") from None
     _refuse_version(thread, read_format_version(text))
     transcript = Transcript.from_markdown(text)
     if transcript.metadata.get(_KEY) != thread:
-        raise _damaged(thread, f"its front matter does not say 'thread: {thread}'")
+        raise damaged_thread(thread, f"its front matter does not say 'thread: {thread}'")
     if transcript.diagnostics and transcript.to_markdown() != text:
         found = transcript.diagnostics[0]
-        raise _damaged(thread, f"line {found.line}: {found.message}")
+        raise damaged_thread(thread, f"line {found.line}: {found.message}")
     metadata = {key: value for key, value in transcript.metadata.items() if key != _KEY}
     is_running = metadata.pop(_RUNNING_KEY, False) is True
     return replace(transcript, metadata=metadata, messages=_ended(transcript) if is_running else transcript.messages)
@@ -157,10 +157,10 @@ def _file_bytes(thread: str, path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _damaged(thread, error.strerror or "it cannot be opened") from None
+        raise damaged_thread(thread, error.strerror or "it cannot be opened") from None
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise _damaged(thread, "it is not a regular file")
+        raise damaged_thread(thread, "it is not a regular file")
     with os.fdopen(handle, "rb") as file:
         return file.read()
 
@@ -180,9 +180,10 @@ def _refuse_version(thread: str, version: int) -> None:
         )
 
 
-def _damaged(thread: str, why: str) -> DamagedThread:
+def damaged_thread(thread: str, why: str) -> DamagedThread:
+    """Returns the error for a stored thread that cannot be read."""
     return DamagedThread(
-        f"The stored thread {thread!r} is damaged ({why}). It is left as it is: mend or move its file, or go on in "
+        f"The stored thread {thread!r} is damaged ({why}). It is left as it is: mend or move it, or go on in "
         "a thread of another name."
     )
 

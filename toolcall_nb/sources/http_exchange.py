@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, closing, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urldefrag, urlsplit
+from urllib.parse import parse_qs, quote, urldefrag
 
 from msgspec import Struct
 
+from toolcall_nb.core.addresses import is_url, split_url
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
@@ -39,28 +40,19 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TEMPORARY = (408, 425, 429, 500, 502, 503, 504)
 
 
-def is_url(text: str) -> bool:
-    """Whether the text begins like a URL of HTTP."""
-    return text.startswith(("http://", "https://"))
-
-
 def origin_of(url: str) -> str:
-    """Returns scheme and host, for messages."""
-    parts = urlsplit(url)
+    """Returns scheme and host, for messages. Raises `UsageError` for a malformed URL."""
+    parts = split_url(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def displayed_url(url: str) -> str:
     """Returns the URL without the parts that may be secret. Raises `UsageError` for an invalid one."""
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as error:
-        raise UsageError(f"{url!r:.200} is no address: {error}.") from None
+    parts = split_url(url)
     if not is_url(url) or not parts.hostname:
         raise UsageError(f"{url!r:.200} is no address. One is like http://127.0.0.1:8000/api/chat.")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return f"{parts.scheme}://{host}{f':{port}' if port is not None else ''}{parts.path}"
+    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port is not None else ''}{parts.path}"
 
 
 def fetch_events(url: str) -> Generator[Event, None, None]:
@@ -138,7 +130,7 @@ class Exchange:
         except ImportError:
             raise MissingPackageError("httpx", "models", "A model behind a URL") from None
         timeout = httpx.Timeout(self._request.timeout, connect=min(self._request.timeout, 30.0))
-        is_near = urlsplit(self._request.url).hostname in _LOOPBACK  # requests to this machine use no proxy
+        is_near = split_url(self._request.url).hostname in _LOOPBACK  # requests to this machine use no proxy
         return httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=not is_near)
 
     def _headers(self, accept: str) -> dict[str, str]:
@@ -242,7 +234,7 @@ class Exchange:
         thread = self._thread or self._request.conversation
         if thread is None:
             return None
-        parts = urlsplit(self._url)
+        parts = split_url(self._url)
         return parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
 
     async def _send(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
@@ -280,7 +272,7 @@ class Exchange:
 
     async def _stop(self, client: httpx.AsyncClient, thread: str) -> None:
         """Asks a server of this package to stop the turn, since nobody reads it. Failures are ignored."""
-        parts = urlsplit(self._url)
+        parts = split_url(self._url)
         if not parts.path.endswith("/api/chat"):
             return
         path = f"{parts.path.removesuffix('/chat')}/threads/{quote(thread, safe='')}/stop"

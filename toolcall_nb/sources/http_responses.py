@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.sdk_objects import class_names
+from toolcall_nb.errors import UsageError
 from toolcall_nb.sources.http_exchange import origin_of
 from toolcall_nb.sources.http_response_body import ResponseBody
 
@@ -83,8 +84,11 @@ async def response_events_async(response: Any) -> AsyncGenerator[list[Event], No
 def _body(response: Any) -> ResponseBody:
     given = getattr(response, "headers", None)
     headers = {str(name): str(value) for name, value in given.items()} if given is not None else {}
-    url = getattr(response, "url", None)
-    return ResponseBody(headers, origin_of(str(url)) if url else "The server")
+    url, place = getattr(response, "url", None), "The server"
+    if url:
+        with suppress(UsageError):
+            place = origin_of(str(url))
+    return ResponseBody(headers, place)
 
 
 def _package(thing: Any) -> str | None:

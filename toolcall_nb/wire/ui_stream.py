@@ -3,14 +3,17 @@
 The package's events are this wire's chunks: `UiEncoder` writes each as one ``data:`` line, and ``data: [DONE]`` ends
 the stream. What the AI SDK has no chunk for is written in fields and ``data-*`` chunks that other readers skip (see
 `toolcall_nb.core.events`), so nothing is lost. The AI SDK's reader would leave an interrupted or retracted call open
-for ever, so a ``tool-output-error`` marked ``standIn`` closes it there; `UiDecoder` skips such chunks. AI SDK 6 ends
-the whole stream at a chunk of a type that only 7 has, so such chunks are sent inside of transient ``data-chunk``
-chunks, which both skip. One stream may hold several messages; the AI SDK's reader takes them for one.
+for ever, so a ``tool-output-error`` marked ``standIn`` closes it there; `UiDecoder` skips such chunks. The AI SDK ends
+the whole stream at a chunk of a type that it does not know, so chunks that 6 or 7 lacks are sent inside of transient
+``data-chunk`` chunks, which both skip. It does so too at a field that its schema refuses, such as a finish reason of
+its own making; such fields are sent in the field ``nonstandard``, which both ignore. One stream may hold several
+messages; the AI SDK's reader takes them for one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
@@ -21,6 +24,18 @@ _STAND_IN = "standIn"
 _ENVELOPE = "data-chunk"
 _NOT_IN_6 = frozenset((ev.Custom.type, ev.ReasoningFile.type, ev.ResetStep.type, ev.ToolApprovalResponse.type))
 """The types of chunks that AI SDK 7 has and 6 refuses."""
+
+_NONSTANDARD = "nonstandard"
+_FINISH_REASONS = ("stop", "length", "content-filter", "tool-calls", "error", "other")
+_IS_STANDARD: Mapping[str, Callable[[Any], bool]] = {
+    "providerMetadata": lambda value: (
+        isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+    ),
+    "finishReason": lambda value: value in _FINISH_REASONS,
+    "inputEncoding": lambda value: value in ("json", "text"),
+    "reason": lambda value: isinstance(value, str),
+}
+"""Whether both schemas take the value of an optional field, for those that take fewer values than an event may have."""
 
 _INTERRUPTED = "The call was interrupted."
 _NO_CALL = "This was no call: its text stays text."
@@ -38,7 +53,9 @@ class UiDecoder(JsonEvents):
         if chunk.get("type") == ev.ToolOutputError.type and chunk.get(_STAND_IN) is True:
             return
         inner = chunk.get("data") if chunk.get("type") == _ENVELOPE else None
-        event = from_dict(inner if isinstance(inner, dict) and inner.get("type") in _NOT_IN_6 else chunk)
+        if isinstance(inner, dict) and isinstance(kind := inner.get("type"), str) and _is_refused(kind):
+            chunk = inner
+        event = from_dict(_with_nonstandard_fields(chunk))
         if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status | ev.ToolExecution):
             self._is_finished = isinstance(event, ev.Finish | ev.Abort)
         yield event
@@ -57,8 +74,8 @@ class UiEncoder:
 
     def encode(self, event: Event) -> bytes:
         """Returns the event's chunk, after stand-ins for ends of calls that the AI SDK has no chunk for."""
-        frame, chunk = self._frames.frame, to_dict(event)
-        if chunk["type"] in _NOT_IN_6:
+        frame, chunk = self._frames.frame, _without_nonstandard_fields(to_dict(event))
+        if _is_refused(chunk["type"]):
             chunk = {"type": _ENVELOPE, "data": chunk, "transient": True}
         return b"".join(frame(stand_in) for stand_in in self._stand_ins(event)) + frame(chunk)
 
@@ -88,6 +105,31 @@ class UiEncoder:
             yield {**to_dict(ev.ToolOutputError(call_id, text)), _STAND_IN: True}
 
 
+def _is_refused(kind: str) -> bool:
+    """Whether a version of the AI SDK ends the stream at a chunk of this type."""
+    return kind in _NOT_IN_6 or not (kind in CHUNK_TYPES or kind.startswith("data-"))
+
+
+def _without_nonstandard_fields(chunk: Object) -> Object:
+    """Moves the fields that the AI SDK's schema refuses into one that it ignores."""
+    moved = {
+        name: chunk[name]
+        for name, is_standard in _IS_STANDARD.items()
+        if name in chunk and not is_standard(chunk[name])
+    }
+    if not moved:
+        return chunk
+    return {**{name: value for name, value in chunk.items() if name not in moved}, _NONSTANDARD: moved}
+
+
+def _with_nonstandard_fields(chunk: Object) -> Object:
+    """Undoes `_without_nonstandard_fields`."""
+    moved = chunk.get(_NONSTANDARD)
+    if not isinstance(moved, dict) or not moved or not moved.keys() <= _IS_STANDARD.keys():
+        return chunk
+    return {**{name: value for name, value in chunk.items() if name != _NONSTANDARD}, **moved}
+
+
 def _is_chunk(kind: str, event: Object) -> bool:
     return (kind in CHUNK_TYPES or kind.startswith("data-")) and (kind != "error" or "errorText" in event)
 
@@ -97,7 +139,7 @@ UI_WIRE = Wire(
     losses=(
         "Nothing is lost to this package's reader. The AI SDK's shows an interrupted call as failed, and takes several "
         "messages for one; it does not see logs, diagnostics, status, what a person was shown of an output, answers to "
-        "approval requests that others gave, repeated steps, files of reasoning, or custom parts."
+        "approval requests that others gave, repeated steps, files of reasoning, custom parts, or other chunks."
     ),
     decoder=UiDecoder,
     encoder=lambda options: UiEncoder(options.numbered),

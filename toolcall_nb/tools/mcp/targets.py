@@ -12,8 +12,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import count, takewhile
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
 
+from toolcall_nb.core.addresses import is_url, split_url
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools.output.head_and_tail import HeadAndTail
 
@@ -69,9 +69,12 @@ def _read(descriptor: int, kept: HeadAndTail) -> None:
 
 
 def label(target: Target) -> str:
-    """Names a server for messages, which a model may read: without passwords, queries and options of commands."""
+    """Names a server for messages, which a model may read: without passwords, queries and options of commands.
+
+    Raises `UsageError` for a malformed URL or command.
+    """
     if _is_url(target):
-        parts = urlsplit(target)
+        parts = split_url(target)
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
     words = _words(target)
     if words is None:
@@ -89,13 +92,17 @@ def identity(target: Target) -> str:
 
 
 def _is_url(target: Target) -> bool:
-    return isinstance(target, str) and target.startswith(("http://", "https://"))
+    return isinstance(target, str) and is_url(target)
 
 
 def _words(target: Target) -> list[str] | None:
     """Returns the words of a command; None for another target."""
     if isinstance(target, str):
-        return shlex.split(target)
+        try:
+            return shlex.split(target)
+        except ValueError as error:  # an option of the command may be secret
+            message = f"The command of an MCP server is malformed: {error}. Correct it, or give a list of its words."
+            raise UsageError(message) from None
     if isinstance(target, Sequence):
         return [os.fspath(word) for word in target]
     command = getattr(target, "command", None)

@@ -1,0 +1,32 @@
+"""Addresses on the web, which users, requests and the environment name: `is_url`, `split_url`."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import SplitResult, urlsplit
+
+from toolcall_nb.errors import UsageError
+
+_SECRET_PARTS = re.compile(r"(?<=//)[^#?]*@|[#?].*", re.DOTALL)
+"""The parts of a URL that may be secret: user and password, query and fragment."""
+
+
+def is_url(text: str) -> bool:
+    """Whether the text begins like a URL of HTTP."""
+    return text.startswith(("http://", "https://"))
+
+
+def split_url(url: str) -> SplitResult:
+    """Returns the parts of a URL, with a port that is a number or None. Raises `UsageError` for a malformed one.
+
+    The message quotes the URL without the parts that may be secret, as the one of `urlsplit` does not.
+    """
+    problem = "its host is malformed"
+    try:
+        parts = urlsplit(url)
+        problem = "its port is no number from 0 to 65535"
+        _ = parts.port
+    except ValueError:
+        quoted = f"{_SECRET_PARTS.sub('', url)!r:.200}"
+        raise UsageError(f"{quoted} is no address: {problem}. One is like http://127.0.0.1:8000/path.") from None
+    return parts
