@@ -22,17 +22,15 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 from pydantic_ai import messages as pm
 
+from tests.support.adapter_streams import read_stream, read_stream_async
 from toolcall_nb.adapters import (
     FORMATS,
     TYPE_NAMES,
-    AnyAdapter,
     SourceKind,
     events_of,
     format_of_item,
     format_of_whole,
     items_of,
-    read_stream,
-    read_stream_async,
     recognise_source,
 )
 from toolcall_nb.core import events as ev
@@ -40,6 +38,7 @@ from toolcall_nb.core.sdk_objects import as_json_value
 from toolcall_nb.core.sdk_types import SDK_STREAM_TYPES
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 # The table of recognition -------------------------------------------------------------------------------------
 
@@ -362,7 +361,7 @@ def test_an_asynchronous_stream_that_raises_is_closed_too() -> None:
 
 def test_a_stream_without_items_has_no_events() -> None:
     assert [*read_stream(iter([]))] == []
-    assert AnyAdapter().close() == []
+    assert ItemReader().close() == []
 
 
 def test_pieces_of_text_are_one_text() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
-from toolcall_nb.adapters import AnyAdapter, format_of_item, format_of_whole
+from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
@@ -26,6 +26,7 @@ from toolcall_nb.core.transcript import (
     TextPart,
     ToolCall,
 )
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 Item = dict[str, Any]
 
@@ -337,4 +338,4 @@ def test_formats_of_other_providers_are_not_recognised(foreign: Any) -> None:
 
 
 def test_an_empty_stream_has_no_events() -> None:
-    assert AnyAdapter().close() == []
+    assert ItemReader().close() == []

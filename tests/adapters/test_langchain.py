@@ -29,10 +29,17 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.types import Command, interrupt
 
-from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
+from tests.support.adapter_streams import (
+    broken_streams,
+    prefixes,
+    read_events,
+    read_items,
+    read_stream_async,
+    read_whole,
+)
 from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
 from toolcall_nb import read
-from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, read_stream_async, recognise_source
+from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
 from toolcall_nb.adapters.langchain.langgraph import LangGraphAdapter
 from toolcall_nb.core import events as ev

@@ -13,10 +13,9 @@ from google.genai import types
 from mistralai.client import Mistral
 
 from tests.adapters.test_steps import CONVERSATION
-from tests.support.adapter_streams import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_stream_async, read_whole
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random
-from toolcall_nb.adapters import read_stream_async
 from toolcall_nb.core.transcript import Transcript
 
 # Anthropic ----------------------------------------------------------------------------------------------------

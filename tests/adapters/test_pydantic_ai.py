@@ -18,16 +18,16 @@ from pydantic_ai.models.test import TestModel
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.usage import RequestUsage
 
-from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
-from toolcall_nb.adapters import (
-    SourceKind,
-    format_of_item,
-    format_of_whole,
-    items_of,
+from tests.support.adapter_streams import (
+    broken_streams,
+    prefixes,
+    read_events,
+    read_items,
     read_stream,
     read_stream_async,
-    recognise_source,
+    read_whole,
 )
+from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, items_of, recognise_source
 from toolcall_nb.adapters.pydantic_ai.stream import PydanticAIAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (

@@ -18,8 +18,9 @@ from tests.support.amazon_event_stream import event_stream_items
 from tests.support.corpora import corpus
 from tests.support.raw_calls import RawCall
 from tests.support.recordings import Recording
-from toolcall_nb.adapters import AnyAdapter, events_of
+from toolcall_nb.adapters import events_of
 from toolcall_nb.core.transcript import CustomPart, ToolCall, Transcript
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 pytestmark = pytest.mark.sampled(4)
 
@@ -47,7 +48,7 @@ def _items(recording: Recording) -> list[dict[str, Any]]:
 
 
 def _read(items: list[Any]) -> Transcript:
-    adapter = AnyAdapter()
+    adapter = ItemReader()
     return Transcript.from_events([*(event for item in items for event in adapter.take(item)), *adapter.close()])
 
 

@@ -8,13 +8,14 @@ from typing import Any
 from tests.fuzz.inputs import in_pieces, lines_of_json, text_of, ways
 from tests.fuzz.oracles import events_are_those_of, is_json, is_transcript, lives_once, reads_back, same_at_any_cut
 from tests.support.dialect_texts import steps
-from toolcall_nb.adapters import AnyAdapter, events_of, format_of_whole, recognise_source
+from toolcall_nb.adapters import events_of, format_of_whole, recognise_source
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, UsageError, WireError
 from toolcall_nb.sources.http_stream import ReconnectingStream
+from toolcall_nb.sources.sdk_streams import ItemReader
 from toolcall_nb.stages import StageReader, to_stages, validate
 from toolcall_nb.wire import WIRE_NAMES, decoder, encoder, recognised
 from toolcall_nb.wire.sse import ServerSentEvent, SseDecoder, encode_sse
@@ -147,7 +148,7 @@ def sdk_objects(data: bytes) -> None:
 
 
 def _stream(values: Iterable[Any]) -> None:
-    adapter = AnyAdapter()
+    adapter = ItemReader()
     events: list[Event] = []
     for number, value in enumerate(values):
         try:

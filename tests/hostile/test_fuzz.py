@@ -102,7 +102,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "server": ("toolcall_nb.wire.sse.SseDecoder.feed", _without_ends),
     "chunks": ("toolcall_nb.core.events._fields_of", _only_required),
     "stages": ("toolcall_nb.stages.projecting.StageProjector.feed", _returns_twice),
-    "sdk": ("toolcall_nb.adapters.reading.AnyAdapter.take", _raising),
+    "sdk": ("toolcall_nb.sources.sdk_streams.ItemReader.take", _raising),
     "html": ("toolcall_nb.render.html_output.card.escape", _returns_its_argument),
     "live": ("toolcall_nb.render.html_output.live_parts.update", _returns_nothing),
     "result": ("toolcall_nb.render.html_output.sanitising._attribute", lambda _: lambda tag, name, value: value),

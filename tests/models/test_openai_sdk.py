@@ -12,14 +12,14 @@ import pytest
 from openai import AsyncOpenAI, OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from tests.support.adapter_streams import read_items, read_whole
+from tests.support.adapter_streams import read_items, read_stream, read_stream_async, read_whole
 from tests.support.openai_shapes import CREATED, call_item, chunk, message_item, news, piece, reply, whole_response
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random
-from toolcall_nb.adapters import AnyAdapter, read_stream, read_stream_async
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 _MOST = 60_000
 """The longest body in bytes; longer ones show nothing new."""
@@ -146,7 +146,7 @@ def test_the_events_of_the_responses_helper_repeat_nothing(server: ReplayServer,
 def test_the_helpers_snapshots_are_not_read_with_each_event(server: ReplayServer, client: OpenAI) -> None:
     """The snapshot grows with each event: reading it would take quadratic time."""
     server.answers(Reply(_body(_EVENTS)))
-    adapter = AnyAdapter()
+    adapter = ItemReader()
     with client.responses.stream(model="m", input="?") as stream:
         for event in stream:
             if hasattr(event, "snapshot"):

@@ -22,8 +22,8 @@ from tests.support import provider_replays, recordings
 from tests.support.recordings import Recording
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb import Chat, Transcript, diff
-from toolcall_nb.adapters import AnyAdapter
 from toolcall_nb.core.transcript import DataPart, Message, TextPart
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 pytestmark = llama_index.pytestmark
 
@@ -66,7 +66,7 @@ def _renewed_field(key: str, value: Any) -> Any:
 
 
 def read(items: list[Any]) -> Transcript:
-    adapter = AnyAdapter()
+    adapter = ItemReader()
     return Transcript.from_events([*(event for item in items for event in adapter.take(item)), *adapter.close()])
 
 

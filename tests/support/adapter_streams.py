@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
-from toolcall_nb.adapters import AnyAdapter, events_of
+from toolcall_nb.adapters import events_of
 from toolcall_nb.adapters.base import Adapter
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
-
-__all__ = ["broken_streams", "prefixes", "read_events", "read_items", "read_whole"]
+from toolcall_nb.sources.sdk_streams import ItemReader
 
 
 def read_events(items: Iterable[Any], adapter: Adapter | None = None) -> list[Event]:
     """Returns the events of a stream, as ``adapter`` reads it; without one, the format is recognised."""
-    chosen = adapter or AnyAdapter()
+    chosen = adapter or ItemReader()
     return [*(event for item in items for event in chosen.take(item)), *chosen.close()]
+
+
+def read_stream(items: Iterable[Any]) -> Iterator[Event]:
+    """Yields the events of a stream. An exception of the stream is raised after everything open was closed."""
+    reader = ItemReader()
+    try:
+        for item in items:
+            yield from reader.take(item)
+    except Exception:
+        yield from reader.close()
+        raise
+    yield from reader.close()
+
+
+async def read_stream_async(items: AsyncIterable[Any]) -> AsyncIterator[Event]:
+    """Yields the events of an asynchronous stream, as `read_stream` does."""
+    reader = ItemReader()
+    try:
+        async for item in items:
+            for event in reader.take(item):
+                yield event
+    except Exception:
+        for event in reader.close():
+            yield event
+        raise
+    for event in reader.close():
+        yield event
 
 
 def read_items(items: Iterable[Any], adapter: Adapter | None = None) -> Transcript:

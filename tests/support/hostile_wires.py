@@ -11,10 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tests.support.adapter_streams import read_stream
 from tests.support.hostile_forms import ITEMS, WHOLES, filled
 from tests.support.hostile_peers import PEERS
 from toolcall_nb import dialects
-from toolcall_nb.adapters import events_of, read_stream
+from toolcall_nb.adapters import events_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolcall_nb.adapters.reading import read_stream
+from tests.support.adapter_streams import read_stream
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.wire import decoder

@@ -1,6 +1,6 @@
 """Adapters: read streams, replies and message lists of SDKs and agent libraries as events, without importing them.
 
-recognise.py decides once what an object is and lists all `FORMATS`; reading.py reads it. Each provider or framework
+recognise.py decides once what an object is, and lists all `FORMATS`. Each provider or framework
 has a package, whose ``__init__`` names the formats that it reads. base.py defines `Adapter` and `Format`, and
 assembler.py turns deltas into well-formed events.
 """
@@ -14,14 +14,16 @@ from toolcall_nb.core.lazy_members import lazy_members
 if TYPE_CHECKING:
     from toolcall_nb.adapters.base import Adapter, Format
     from toolcall_nb.adapters.own_formats import ENVELOPES
-    from toolcall_nb.adapters.reading import AnyAdapter, events_of, items_of, read_stream, read_stream_async
     from toolcall_nb.adapters.recognise import (
         FORMATS,
         TYPE_NAMES,
         Recognised,
+        events_of,
         format_of_item,
         format_of_whole,
+        items_of,
         recognise_source,
+        unreadable,
     )
     from toolcall_nb.core.sdk_types import SourceKind
 
@@ -30,7 +32,6 @@ __all__ = [
     "FORMATS",
     "TYPE_NAMES",
     "Adapter",
-    "AnyAdapter",
     "Format",
     "Recognised",
     "SourceKind",
@@ -38,9 +39,8 @@ __all__ = [
     "format_of_item",
     "format_of_whole",
     "items_of",
-    "read_stream",
-    "read_stream_async",
     "recognise_source",
+    "unreadable",
 ]
 
 __getattr__ = lazy_members(
@@ -50,16 +50,14 @@ __getattr__ = lazy_members(
         "FORMATS": ".recognise",
         "TYPE_NAMES": ".recognise",
         "Adapter": ".base",
-        "AnyAdapter": ".reading",
         "Format": ".base",
         "Recognised": ".recognise",
         "SourceKind": "toolcall_nb.core.sdk_types",
-        "events_of": ".reading",
+        "events_of": ".recognise",
         "format_of_item": ".recognise",
         "format_of_whole": ".recognise",
-        "items_of": ".reading",
-        "read_stream": ".reading",
-        "read_stream_async": ".reading",
+        "items_of": ".recognise",
         "recognise_source": ".recognise",
+        "unreadable": ".recognise",
     },
 )

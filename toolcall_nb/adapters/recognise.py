@@ -1,4 +1,4 @@
-"""Decides what an object is: which format it has, and how its events are read. `recognise_source` is the entry point.
+"""Decides what an object is: which format it has, and how its events are read. `recognise_source` begins.
 
 An object is recognised by its type's name and its shape; it is not called, entered or consumed. Recognising runs
 through all formats, so callers do it once and pass the `Recognised` on. To add a provider, write a package with a
@@ -7,6 +7,7 @@ through all formats, so callers do it once and pass the `Recognised` on. To add 
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterable, Iterable
 from itertools import islice
 from typing import Any
 
@@ -17,8 +18,10 @@ from toolcall_nb.adapters import own_formats as own
 from toolcall_nb.adapters import pydantic_ai as pydantic
 from toolcall_nb.adapters.base import Format, never
 from toolcall_nb.adapters.common_events import is_keepalive
-from toolcall_nb.core.sdk_objects import class_names
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.sdk_objects import class_names, type_name
 from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES, SourceKind
+from toolcall_nb.errors import UsageError
 
 FORMATS: tuple[Format, ...] = (
     pydantic.PYDANTIC_AI,
@@ -47,8 +50,8 @@ FORMATS: tuple[Format, ...] = (
 )
 """All formats. The first one that recognises an object reads it."""
 
-_ITEM_FORMATS = tuple(known for known in FORMATS if known.is_item is not never)
-_WHOLE_FORMATS = tuple(known for known in FORMATS if known.is_whole is not never)
+_ITEM_FORMATS = tuple(each for each in FORMATS if each.is_item is not never)
+_WHOLE_FORMATS = tuple(each for each in FORMATS if each.is_whole is not never)
 
 TYPE_NAMES: tuple[tuple[str, str], ...] = (*SDK_REPLY_TYPES, *SDK_STREAM_TYPES)
 """Module and class of all SDK types that a display hook can be registered for."""
@@ -84,28 +87,58 @@ def recognise_source(thing: Any) -> Recognised:
 
 def format_of_item(item: Any) -> Format | None:
     """Returns the format whose streams have such items."""
-    return next((known for known in _ITEM_FORMATS if _is_item(known, item)), None)
+    return next((each for each in _ITEM_FORMATS if _is_item(each, item)), None)
 
 
 def format_of_whole(thing: Any) -> Format | None:
     """Returns the format of a complete reply or of a list of messages."""
-    for known in _WHOLE_FORMATS:
+    for format in _WHOLE_FORMATS:
         try:
-            if known.is_whole(thing):
-                return known
+            if format.is_whole(thing):
+                return format
         except Exception:  # an object that raises when it is looked at has no known format
             continue
     return None
 
 
-def holds_bedrock_stream(thing: Any) -> bool:
+def events_of(thing: Any) -> Iterable[Event]:
+    """Returns the events of a complete reply or a list of messages. Raises `UsageError` for anything else."""
+    if type(thing) is Recognised:
+        format, thing = (thing.format if thing.kind is SourceKind.WHOLE else None), thing.thing
+    else:
+        format = format_of_whole(thing)
+    if format is None:
+        raise unreadable(thing)
+    return format.read_whole(thing)
+
+
+def items_of(stream: Any) -> Iterable[Any] | AsyncIterable[Any]:
+    """Returns what to iterate over for the items of a stream: in most cases the stream itself.
+
+    Raises `UsageError` for an object that is not iterable.
+    """
+    inner = stream["stream"] if _holds_bedrock_stream(stream) else pydantic.streamed_run_items(stream)
+    if inner is not None:
+        return inner
+    if not isinstance(stream, Iterable | AsyncIterable):
+        raise UsageError(f"{type(stream).__qualname__} gives no items. Pass the stream that it holds.")
+    return stream
+
+
+def unreadable(thing: Any) -> UsageError:
+    """Returns the error for an object of no known format."""
+    titles = "; ".join(each.title for each in FORMATS)
+    return UsageError(f"An object of the type {type_name(thing)} cannot be read. Pass one of these: {titles}.")
+
+
+def _holds_bedrock_stream(thing: Any) -> bool:
     """Whether it is the result of boto3's ``converse_stream``: a dictionary that contains the stream."""
     return type(thing) is dict and "ResponseMetadata" in thing and hasattr(type(thing.get("stream")), "__iter__")
 
 
-def _is_item(known: Format, item: Any) -> bool:
+def _is_item(format: Format, item: Any) -> bool:
     try:
-        return known.is_item(item)
+        return format.is_item(item)
     except Exception:  # the same
         return False
 
@@ -113,11 +146,11 @@ def _is_item(known: Format, item: Any) -> bool:
 def _format_in_list(things: list[Any] | tuple[Any, ...]) -> Format | None:
     """Returns the format of the first items, if all of them have one."""
     first = list(islice((thing for thing in things if not is_keepalive(thing)), _LOOK_AT))
-    found = format_of_item(first[0]) if first else None
-    if found is None:
+    format = format_of_item(first[0]) if first else None
+    if format is None:
         return None
-    are_items = all(_is_item(found, item) or format_of_item(item) is not None for item in first[1:])
-    return found if are_items else None
+    are_items = all(_is_item(format, item) or format_of_item(item) is not None for item in first[1:])
+    return format if are_items else None
 
 
 def _class_behind(thing: Any) -> type:
@@ -135,7 +168,7 @@ def _class_behind(thing: Any) -> type:
 
 def _source_kind(thing: Any, cls: type) -> SourceKind:
     names = class_names(cls)
-    if _BEDROCK_STREAM in names or holds_bedrock_stream(thing):
+    if _BEDROCK_STREAM in names or _holds_bedrock_stream(thing):
         return SourceKind.STREAM
     for name in names:
         if name in SDK_STREAM_TYPES:

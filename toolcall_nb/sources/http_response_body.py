@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
-from toolcall_nb.adapters import AnyAdapter, events_of, format_of_item, format_of_whole
+from toolcall_nb.adapters import Adapter, Format, events_of, format_of_item, format_of_whole
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.replay import message_events
@@ -141,7 +141,7 @@ class _JsonBody(_Collected):
     def __init__(self, place: str) -> None:
         super().__init__()
         self._place = place
-        self._lines: AnyAdapter | None = None  # once a line is an item of a stream
+        self._lines: Adapter | None = None  # once a line is an item of a stream
         self._is_whole = False  # whether it is one JSON value
 
     def feed(self, data: bytes) -> Iterable[Event]:
@@ -159,12 +159,13 @@ class _JsonBody(_Collected):
         while not self._is_whole and b"\n" in self._data:
             line, _, _ = self._data.partition(b"\n")
             item = _json(line)
-            if line.strip() and self._lines is None and not _is_item(item):
-                self._is_whole = True
-                return
+            if line.strip() and self._lines is None:
+                if (format := _format_of_item(item)) is None:
+                    self._is_whole = True
+                    return
+                self._lines = format.adapter()
             del self._data[: len(line) + 1]
-            if item is not None:
-                self._lines = self._lines or AnyAdapter()
+            if item is not None and self._lines is not None:
                 yield from self._lines.take(item)
 
     def _read_whole(self) -> Iterable[Event]:
@@ -172,8 +173,8 @@ class _JsonBody(_Collected):
         for thing in (value, value.get("messages") if isinstance(value, dict) else None):
             if thing is not None and format_of_whole(thing) is not None:
                 return events_of(thing)
-        if _is_item(value):
-            adapter = AnyAdapter()
+        if (format := _format_of_item(value)) is not None:
+            adapter = format.adapter()
             return [*adapter.take(value), *adapter.close()]
         if isinstance(value, str):
             out = Assembler()
@@ -205,8 +206,8 @@ class _TextBody:
         return [*(self._out.text(rest) if rest else ()), *self._out.close()]
 
 
-def _is_item(value: Any) -> bool:
-    return isinstance(value, dict) and format_of_item(value) is not None
+def _format_of_item(value: Any) -> Format | None:
+    return format_of_item(value) if isinstance(value, dict) else None
 
 
 def _json(data: bytes | bytearray) -> Any:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from toolcall_nb import wire
-from toolcall_nb.adapters import AnyAdapter, format_of_item
+from toolcall_nb.adapters import Adapter, format_of_item
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Json
 from toolcall_nb.errors import ModelError
@@ -37,7 +37,7 @@ class ReconnectingStream:
         self._json = EventJson()
         self._sse = SseDecoder(is_whole=self._is_whole)
         self._decoder: wire.Decoder | None = None  # for one of the wires, once it is recognised
-        self._adapter: AnyAdapter | None = None  # for a provider's stream
+        self._adapter: Adapter | None = None  # for a provider's stream
         self._unknown: list[Json] = []  # values before the stream is recognised
         self._hashes: list[int] = []  # of the data of the events after the last one that had an id
         self._repeated: list[int] = []  # those of them that may still be repeated
@@ -123,14 +123,14 @@ class ReconnectingStream:
         self.wire = wire.wire_of_response(self._headers.get("content-type"), self._headers, [value])
         if self.wire is not None:
             self._decoder = wire.decoder(self.wire)
-        elif not isinstance(value, NotJson) and format_of_item(value) is not None:
-            self._adapter = AnyAdapter()
+        elif not isinstance(value, NotJson) and (format := format_of_item(value)) is not None:
+            self._adapter = format.adapter()
         elif value != "":
             self._unknown.append(value)
         if len(self._unknown) >= _MAX_UNKNOWN:
             raise self._not_recognised()
 
-    def _item(self, adapter: AnyAdapter, value: Json) -> Iterator[Event]:
+    def _item(self, adapter: Adapter, value: Json) -> Iterator[Event]:
         """Yields the events of one item of a provider's stream."""
         if not isinstance(value, NotJson):
             yield from adapter.take(value)
