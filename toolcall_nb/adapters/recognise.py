@@ -7,7 +7,7 @@ through all formats, so callers do it once and pass the `Recognised` on. To add 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable
+from collections.abc import AsyncIterable, Iterable, Mapping
 from itertools import islice
 from typing import Any
 
@@ -52,6 +52,16 @@ FORMATS: tuple[Format, ...] = (
 
 _ITEM_FORMATS = tuple(each for each in FORMATS if each.is_item is not never)
 _WHOLE_FORMATS = tuple(each for each in FORMATS if each.is_whole is not never)
+_FORMATS_OF_PACKAGE: Mapping[str, tuple[Format, ...]] = {
+    "anthropic": (anthropic.ANTHROPIC, anthropic.ANTHROPIC_MESSAGES),
+    "cohere": (cohere.COHERE_CHAT,),
+    "google": (google.GENERATE_CONTENT, google.GOOGLE_CONTENTS, google.INTERACTIONS),
+    "langchain_core": (langchain.LANGCHAIN, langchain.LANGGRAPH),
+    "ollama": (ollama.OLLAMA_CHAT,),
+    "openai": (openai.OPENAI_RESPONSES, openai.CHAT_COMPLETIONS, openai.OPENAI_MESSAGES),
+    "pydantic_ai": (pydantic.PYDANTIC_AI,),
+}
+"""The formats of the objects that a package defines. Mappings, and objects of other packages, may be of any format."""
 
 TYPE_NAMES: tuple[tuple[str, str], ...] = (*SDK_REPLY_TYPES, *SDK_STREAM_TYPES)
 """Module and class of all SDK types that a display hook can be registered for."""
@@ -87,12 +97,12 @@ def recognise_source(thing: Any) -> Recognised:
 
 def format_of_item(item: Any) -> Format | None:
     """Returns the format whose streams have such items."""
-    return next((each for each in _ITEM_FORMATS if _is_item(each, item)), None)
+    return next((each for each in _possible_formats(item, _ITEM_FORMATS) if _is_item(each, item)), None)
 
 
 def format_of_whole(thing: Any) -> Format | None:
     """Returns the format of a complete reply or of a list of messages."""
-    for format in _WHOLE_FORMATS:
+    for format in _possible_formats(thing, _WHOLE_FORMATS):
         try:
             if format.is_whole(thing):
                 return format
@@ -134,6 +144,11 @@ def unreadable(thing: Any) -> UsageError:
 def _holds_bedrock_stream(thing: Any) -> bool:
     """Whether it is the result of boto3's ``converse_stream``: a dictionary that contains the stream."""
     return type(thing) is dict and "ResponseMetadata" in thing and hasattr(type(thing.get("stream")), "__iter__")
+
+
+def _possible_formats(thing: Any, formats: tuple[Format, ...]) -> tuple[Format, ...]:
+    package, _, _ = str(type(thing).__module__).partition(".")
+    return _FORMATS_OF_PACKAGE.get(package, formats)
 
 
 def _is_item(format: Format, item: Any) -> bool:
