@@ -8,7 +8,7 @@ that a sender adds are kept in ``extra`` and written back beside the chunk's own
 What that vocabulary does not cover is added in the ways that it allows, so that other readers skip it:
 
 - an additional field on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
-  ``tool-output-available.display`` and ``.seen``, ``tool-output-error.traceback``, ``error.details``;
+  ``tool-output-available.display`` and ``.modelText``, ``tool-output-error.traceback``, ``error.details``;
 - a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-times``,
   ``data-tool-log``, ``data-tool-retracted``, ``data-tool-interrupted``.
 """
@@ -331,7 +331,7 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     dynamic: bool | None = None
     preliminary: bool | None = None
     display: Object | None = None
-    model_text: str | None = field(default=None, name="seen")
+    model_text: str | None = None
 
 
 class ToolOutputError(_Chunk, frozen=True):

@@ -7,7 +7,7 @@ in ``extra``, with a diagnostic if its key is a known one.
 
 These fields are additions to the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText``
 (the text of an input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``,
-``seen``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
+``modelText``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
 ``dynamic``, ``providerMetadata``, ``toolMetadata``, ``times`` (of the run, in seconds); and the states of approval,
 denial and interruption.
 """
@@ -36,7 +36,7 @@ _TYPED: dict[str, tuple[str, type]] = {
     "inputText": ("input_text", str),
     "log": ("log", str),
     "display": ("display", dict),
-    "seen": ("model_text", str),
+    "modelText": ("model_text", str),
     "traceback": ("traceback", str),
     "providerExecuted": ("provider_executed", bool),
     "dynamic": ("dynamic", bool),

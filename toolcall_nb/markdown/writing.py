@@ -184,7 +184,7 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
         yield "log", call.log
     if call.output is not MISSING:
         yield ("output" if call.state is State.OUTPUT_AVAILABLE else "preliminaryOutput"), call.output
-    for key, value in (("seen", call.model_text), ("errorText", call.error), ("traceback", call.traceback)):
+    for key, value in (("modelText", call.model_text), ("errorText", call.error), ("traceback", call.traceback)):
         if value is not None:
             yield key, value
     about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)

@@ -11,7 +11,7 @@ from toolcall_nb.core.transcript import Part, ReasoningPart, TextPart, ToolCall,
 _NEAR = 50
 """The next line of a text is looked for in so many lines."""
 _KEYS = {
-    **{"arguments": ("input:", "inputText:"), "result": ("output:", "display:", "seen:"), "log": ("log:",)},
+    **{"arguments": ("input:", "inputText:"), "result": ("output:", "display:", "modelText:"), "log": ("log:",)},
     **{"error": ("error:", "errorText:", "error_text:"), "traceback": ("traceback:",), "approval": ("approval:",)},
 }
 """The keys of a tool callout by the field of a search."""

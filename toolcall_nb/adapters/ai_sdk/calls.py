@@ -39,7 +39,7 @@ _OWN_FIELDS: Mapping[str, tuple[str, type]] = {
     "open": ("open", bool),
     "log": ("log", str),
     "display": ("display", dict),
-    "seen": ("model_text", str),
+    "modelText": ("model_text", str),
     "traceback": ("traceback", str),
 }
 """Fields that this package adds to a call: the name in a message, the attribute, and the type."""
