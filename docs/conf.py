@@ -10,8 +10,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import toolcall_nb
-from tests.support.card_gallery import example, gallery
-from tests.support.docstring_markup import to_markup
+from tests.project.card_gallery import example, gallery
+from tests.project.docstring_markup import to_markup
 
 project = "toolcall_nb"
 version = release = toolcall_nb.__version__

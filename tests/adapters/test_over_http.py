@@ -12,7 +12,7 @@ from google import genai
 from google.genai import types
 from mistralai.client import Mistral
 
-from tests.adapters.test_steps import CONVERSATION
+from tests.adapters.conversation import CONVERSATION
 from tests.support.adapter_streams import read_items, read_stream_async, read_whole
 from tests.support.recordings import Recording, pydantic_ai, vercel_ai
 from tests.support.replay_server import ReplayServer, Reply, cut_at_random

@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.adapters.conversation import _CONNECTOR, _REFERENCE, CONVERSATION, Item
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters.google.interactions import InteractionsAdapter
 from toolcall_nb.adapters.mistral.conversations import MistralAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, ReasoningPart, SourceUrlPart, TextPart
-
-Item = dict[str, Any]
-
 
 # Google -------------------------------------------------------------------------------------------------------
 
@@ -103,27 +101,6 @@ def test_no_malformed_interaction_raises(items: list[Any]) -> None:
 
 
 # Mistral's conversations --------------------------------------------------------------------------------------
-
-
-_CONNECTOR = {"id": "t1", "name": "web_search"}
-_REFERENCE = {"type": "tool_reference", "tool": "web_search", "title": "A", "url": "https://a.example"}
-_FUNCTION = {"type": "function.call.delta", "id": "f1", "name": "f", "tool_call_id": "c1"}
-CONVERSATION: list[Item] = [
-    {"type": "conversation.response.started", "conversation_id": "conv"},
-    {"type": "tool.execution.started", **_CONNECTOR, "arguments": '{"q": "ca'},
-    {"type": "tool.execution.delta", **_CONNECTOR, "arguments": 'ts"}'},
-    {"type": "tool.execution.done", **_CONNECTOR, "info": {"found": 1}},
-    {"type": "message.output.delta", "id": "m", "content": "Cats ", "model": "mistral-x"},
-    {"type": "message.output.delta", "id": "m", "content": _REFERENCE},
-    {"type": "message.output.delta", "id": "m", "content": {"type": "text", "text": "sleep."}},
-    {**_FUNCTION, "arguments": '{"q"'},
-    {**_FUNCTION, "arguments": ": 1}"},
-    {"type": "agent.handoff.started", "id": "h", "previous_agent_id": "a", "previous_agent_name": "A"},
-    {
-        "type": "conversation.response.done",
-        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
-    },
-]
 
 
 def test_a_stream_of_a_conversation_becomes_calls_results_text_and_sources() -> None:

@@ -18,39 +18,14 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import interrupt
 from typing_extensions import TypedDict
 
-from tests.support.graphs import Streaming, add, divide, graph, parallel_calls_message
+from tests.agents.scripted_langgraph import calls, remembering, scripted
+from tests.support.graphs import add, divide, graph, parallel_calls_message
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
-
-
-class Asked(Streaming):
-    """Records the messages of each request."""
-
-    asked: list[list[BaseMessage]]
-
-    def bind_tools(self, tools: Any, **_: Any) -> Any:
-        return self
-
-    def _stream(self, messages: Any, *args: Any, **others: Any) -> Any:
-        self.asked.append([*messages])
-        return super()._stream(messages, *args, **others)
-
-
-def scripted(*replies: AIMessage | str) -> Asked:
-    return Asked(messages=iter(replies), asked=[])
-
-
-def calls(name: str, *arguments: dict[str, Any]) -> AIMessage:
-    """Returns a reply with calls of a tool, whose ids are the tool's name and a number."""
-    made = [
-        {"name": name, "args": given, "id": f"{name}-{number}", "type": "tool_call"}
-        for number, given in enumerate(arguments, 1)
-    ]
-    return AIMessage("Let me see.", tool_calls=made)
 
 
 def texts(messages: list[BaseMessage]) -> list[tuple[str, str]]:
@@ -337,11 +312,6 @@ def test_an_interrupt_without_a_checkpointer_says_what_is_missing() -> None:
 
 
 # Threads ------------------------------------------------------------------------------------------------------
-
-
-def remembering(*replies: AIMessage | str, saver: Any = None, **settings: Any) -> tuple[Any, Asked]:
-    model = scripted(*replies)
-    return create_agent(model, [add], checkpointer=saver or InMemorySaver(), **settings), model
 
 
 def test_a_graph_with_a_checkpointer_gets_only_what_is_new() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from agents import Agent, RunConfig, RunHooks, function_tool
 from agents.run import get_default_agent_runner
-from agents.testing import ScriptedModel, assistant_message, function_call
+from agents.testing import ScriptedModel, assistant_message
 from agents.tracing import set_tracing_disabled
 from openai.types.responses import ResponseReasoningItem
 
+from tests.agents.scripted_openai import call, script, weather
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
@@ -28,12 +29,6 @@ def _no_traces() -> Iterator[None]:
     set_tracing_disabled(False)
 
 
-@function_tool
-def weather(city: str) -> str:
-    """Returns the weather of a city."""
-    return f"sunny in {city}"
-
-
 @function_tool(needs_approval=True)
 def erase(path: str) -> str:
     """Erases a file."""
@@ -43,16 +38,6 @@ def erase(path: str) -> str:
 def local_time(city: str) -> str:
     """Returns the time in a city."""
     return f"noon in {city}"
-
-
-def script(*replies: Sequence[Any] | str) -> ScriptedModel:
-    """A model with these replies; a text is a message."""
-    steps: list[Any] = [[assistant_message(reply)] if isinstance(reply, str) else reply for reply in replies]
-    return ScriptedModel(steps)
-
-
-def call(name: str, call_id: str, **arguments: str) -> Any:
-    return function_call(name, arguments, call_id=call_id)
 
 
 def approve(_: ToolCall) -> Decision:

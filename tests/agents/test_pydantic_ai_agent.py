@@ -19,11 +19,12 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.messages import TextPart as ModelText
-from pydantic_ai.models.function import AgentInfo, DeltaThinkingPart, DeltaToolCall, FunctionModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
+from tests.agents.scripted_pydantic_ai import LYON, Scripted, weather
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
@@ -31,35 +32,6 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import model, model_name
-
-
-class Scripted:
-    """A model that calls each tool in ``calls`` once, all in its first reply, and then reports the results."""
-
-    def __init__(self, **calls: str) -> None:
-        self.calls = calls
-        self.requests: list[list[ModelMessage]] = []
-        self.tools: list[list[str]] = []
-        self.model = FunctionModel(stream_function=self._reply)
-
-    async def _reply(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
-        self.requests.append(list(messages))
-        self.tools.append([tool.name for tool in info.function_tools])
-        returns = [part for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
-        if returns:
-            yield "Results: "
-            yield ", ".join(str(part.content) for part in returns)
-            return
-        yield {0: DeltaThinkingPart(content="Which tools?", signature="signed")}
-        yield "Let me see."
-        for number, (name, arguments) in enumerate(self.calls.items(), 2):
-            yield {number: DeltaToolCall(name=name, json_args=arguments[:4], tool_call_id=f"id-{name}")}
-            yield {number: DeltaToolCall(json_args=arguments[4:])}
-
-
-def weather(city: str) -> str:
-    """Returns the weather of a city."""
-    return f"sunny in {city}"
 
 
 def local_time(city: str) -> str:
@@ -78,7 +50,6 @@ def eraser(script: Scripted, **about: Any) -> Agent[Any, Any]:
 
 
 ERASE = '{"path": "a.txt"}'
-LYON = '{"city": "Lyon"}'
 
 
 def test_an_agent_runs_its_tools_and_its_reply_streams() -> None:

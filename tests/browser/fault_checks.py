@@ -8,9 +8,9 @@ from typing import Any
 
 from playwright.sync_api import Locator, expect
 
+from tests.browser.broken_widgets import BROKEN, WIDGET
 from tests.browser.browser import PATIENCE, Notebook
 from tests.browser.scripted_turn import ASK
-from tests.browser.test_saved_outputs import BROKEN, WIDGET
 
 __all__ = [
     "REMAINING_GATES",

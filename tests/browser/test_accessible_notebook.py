@@ -100,7 +100,7 @@ FACES = {
     ),
     "error": Face("%%toolchat --model failing\nGo.", "overloaded"),
     "batch": Face('run_many(["quick", "slow"], models={"small": slow}, workers=2)', "running", "answers"),
-    "difference": Face("from tests.render.test_difference import AFTER, BEFORE\ndiff(BEFORE, AFTER)", "equal"),
+    "difference": Face("from tests.support.two_runs import AFTER, BEFORE\ndiff(BEFORE, AFTER)", "equal"),
     "typed answer": Face(
         'chat = Chat(tools=[], speed=None)\n_ = chat.send("How in Lyon?", output=Forecast)\nchat.transcript',
         "final_answer",

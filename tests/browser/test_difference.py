@@ -10,8 +10,8 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser
 
 from tests.browser.contrast import too_faint
-from tests.render.test_difference import AFTER, BEFORE
 from tests.support.hostile_transcripts import everywhere
+from tests.support.two_runs import AFTER, BEFORE
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.runs.difference import diff
 

@@ -9,7 +9,7 @@ from axe_core_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import Lab
-from tests.browser.test_page import Run, page
+from tests.browser.page_runs import Run, page
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript

@@ -50,7 +50,7 @@ def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("jupyterlite")
     python = make_environment(folder, "pip", "-r", str(ROOT / "requirements" / "demo.txt"))
-    command = [str(python), "-m", "tests.support.demo_site", str(folder / "site")]
+    command = [str(python), "-m", "tests.browser.demo_site", str(folder / "site")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.test_marimo import marimo, opened, programs  # noqa: F401  # a fixture
+from tests.browser.marimo_pages import marimo, opened
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import to_html
 
@@ -95,7 +95,7 @@ _LOOK = """tc => {
 @pytest.mark.thorough
 def test_markdown_looks_in_marimo_as_in_a_page_of_its_own(
     chromium: Browser,
-    programs: Path,  # noqa: F811
+    programs: Path,
     tmp_path: Path,
 ) -> None:
     (tmp_path / "sample.md").write_text(_SAMPLE)

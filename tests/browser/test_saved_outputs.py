@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.broken_widgets import BROKEN, WIDGET
 from tests.browser.browser import Notebook
 from tests.browser.conftest import Lab
-
-WIDGET = "application/vnd.jupyter.widget-view+json"
-BROKEN = ("model not found", "Error displaying widget", "Loading widget", "Error creating widget")
 
 
 def finished(lab: Lab, options: str = "") -> Notebook:

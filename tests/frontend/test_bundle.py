@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.frontend_bundle import SOURCES, bundle
+from tests.frontend.frontend_bundle import SOURCES, bundle
 from toolcall_nb.frontend import MODULE
 
 TYPESCRIPT = Path(__file__).parents[1] / "js" / "node_modules" / "typescript" / "bin" / "tsc"

@@ -11,8 +11,8 @@ from rich.console import Console
 from tests.fixtures.render.samples import body, parts_of
 from tests.fuzz.inputs import chunks_in, in_pieces, numbers, text_of
 from tests.fuzz.oracles import CONTROL
-from tests.render.test_live_html import Tree
-from tests.render.test_safety import Reader
+from tests.support.html_reader import Reader
+from tests.support.live_tree import Tree
 from tests.support.live_view_checks import assert_shows_whole_transcript
 from toolcall_nb.core.append_only import ConsoleText
 from toolcall_nb.core.events import Event

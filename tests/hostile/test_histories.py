@@ -13,8 +13,8 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from tests.hostile.history_chats import Cell, Lane
 from tests.support.history_calls import IDS, NAMES, ODD, TEXTS
-from tests.support.history_chats import Cell, Lane
 from tests.support.history_gates import OVER, only, until
 from tests.support.history_pages import Page
 from tests.support.profile import share_of

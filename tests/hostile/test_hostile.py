@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from tests.fixtures.render.samples import body
-from tests.render.test_safety import Reader
 from tests.support.hostile_transcripts import END, PLACES, everywhere, one_of, own_fields, own_payloads, payloads, share
 from tests.support.hostile_variants import variants
+from tests.support.html_reader import Reader
 from tests.support.profile import IS_SEARCH
 from toolcall_nb.core import events as events_module
 from toolcall_nb.core import transcript as transcript_module

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from tests.fixtures.render.samples import body as drawn
-from tests.render.test_safety import Reader
 from tests.support.hostile_forms import ITEMS, WHOLES, filled
 from tests.support.hostile_transcripts import END, everywhere, one_of, own_payloads, payloads
 from tests.support.hostile_variants import variants
 from tests.support.hostile_wires import WAYS
+from tests.support.html_reader import Reader
 from tests.support.profile import IS_SEARCH, IS_THOROUGH
 from tests.support.wire_round_trips import decoded_transcript
 from toolcall_nb.adapters import FORMATS, format_of_item, format_of_whole

@@ -16,7 +16,7 @@ from ag_ui.core import RunAgentInput
 from hypothesis import given
 from msgspec.structs import replace
 
-from tests.support.cutting_proxy import cutting
+from tests.models.cutting_proxy import cutting
 from tests.support.replay_server import ReplayServer, Reply, Request
 from tests.support.servers import PATIENCE, Gated, serving, words
 from tests.support.shells import the_shell

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support import tiny_model
+from tests.models import tiny_model
+from tests.models.local_models import LOCAL
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State
@@ -29,10 +30,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def chat(address: str, name: str) -> Chat:
     config = Config(base_url=address, api_key="none needed", settings={"temperature": 0})
     return Chat(model(f"{name}:tiny", config=config), tools=Registry([weather]))
-
-
-LOCAL = ("openai-chat", "openai", "ollama")
-"""The providers, as models are named, whose protocols the server speaks."""
 
 
 @pytest.mark.parametrize("name", LOCAL)

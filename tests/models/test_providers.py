@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.provider_loops import LOOPS, WIRES
 from tests.support.provider_bodies import NAMES, call_reply, text_reply
 from tests.support.provider_replays import KEY, hello, model_at, one_ssl_context
 from tests.support.replay_server import ReplayServer, Reply
@@ -37,8 +38,6 @@ from toolcall_nb.models.providers.history import history_of
 from toolcall_nb.tools import Tool, as_tool
 
 __all__ = ["one_ssl_context"]
-
-WIRES = sorted(NAMES)
 
 
 @pytest.fixture
@@ -297,16 +296,6 @@ def test_a_refusal_is_text(server: ReplayServer) -> None:
 
 
 # Whole loops ------------------------------------------------------------------------------------------------
-
-
-LOOPS = [
-    *((wire, *NAMES[wire]) for wire in WIRES),
-    ("openai_chat", "groq:llama-3.3-70b-versatile", ""),
-    ("openai_chat", "mistral:mistral-large-latest", ""),
-    ("openai_chat", "openrouter:minimax/minimax-m2", "/v1"),
-    ("openai_chat", "deepseek:deepseek-chat", ""),
-    ("openai_chat", "ollama:llama3.2", "/v1"),
-]
 
 
 @pytest.mark.parametrize(("wire", "name", "suffix"), LOOPS)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.models.test_strict_requests import GO_ON, TOOLS, call_of
+from tests.models.strict_turns import GO_ON, TOOLS, call_of
 from tests.support.strict_providers import PROVIDERS, body_of, complaints
 from toolcall_nb.core.transcript import Message, TextPart
 

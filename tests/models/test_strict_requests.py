@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.models.strict_turns import GO_ON, TOOLS, call_of
 from tests.support.strategies import transcripts
 from tests.support.strict_providers import PROVIDERS, refusals
 from toolcall_nb.approvals import Decision
@@ -20,8 +21,6 @@ from toolcall_nb.models.providers.history import RequestCallIds
 from toolcall_nb.tools import Tool
 
 Reply = Sequence[Event | BaseException]
-
-GO_ON = Message("user", (TextPart("And now?"),))
 
 
 class Script:
@@ -37,27 +36,6 @@ class Script:
             yield each
 
 
-def weather(city: str) -> str:
-    """The weather in a city."""
-    return f"sunny in {city}"
-
-
-def fails(city: str) -> str:
-    """Fails without a message."""
-    raise ValueError
-
-
-def interrupted(city: str) -> str:
-    """Is interrupted by the user."""
-    raise KeyboardInterrupt
-
-
-def silent(city: str) -> str:
-    """Returns nothing."""
-    return ""
-
-
-TOOLS = [*map(Tool.from_function, (weather, fails, interrupted, silent))]
 SAID = (ev.TextStart("t"), ev.TextDelta("t", "Good."), ev.TextEnd("t"))
 
 
@@ -285,11 +263,6 @@ def test_a_file_without_bytes_and_one_without_a_prompt() -> None:
     broken = FilePart("data:image/png;base64,%%%", "image/png")
     assert_accepted([Message("user", (broken,))])
     assert_accepted([Message("user", (TextPart("What is it?"), broken, FilePart("data:image/png,", "image/png")))])
-
-
-def call_of(call_id: str, **more: Any) -> ToolCall:
-    fields: dict[str, Any] = {"name": "weather", "input": {"city": "Paris"}, "output": "sunny", **more}
-    return ToolCall(id=call_id, state=State.OUTPUT_AVAILABLE, **fields)
 
 
 # Generated --------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.project.public_names import STABLE
 from toolcall_nb.core import ports
 
 PACKAGE = "toolcall_nb"
@@ -111,23 +112,6 @@ LATE = {
     "yaml",
 }
 """Required packages that must not be imported before something is shown or read."""
-
-STABLE = {
-    "toolcall_nb": (
-        *("Chat", "Decision", "MockModel", "ReplayModel", "Result", "Transcript", "create_stream_chunks", "diff"),
-        *("live", "load_ipython_extension", "mcp_tools", "read", "read_many", "register_secret", "run_many", "show"),
-        *("to_html", "tool", "unload_ipython_extension", "watch"),
-    ),
-    "toolcall_nb.core.events": ("from_dict", "to_dict"),
-    "toolcall_nb.dialects": ("detector", "instructions"),
-    "toolcall_nb.markdown": ("IncrementalMarkdown", "tool_callout_plugin"),
-    "toolcall_nb.models": ("model",),
-    "toolcall_nb.render": ("LiveHtml", "to_html", "to_text"),
-    "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
-    "toolcall_nb.testing": ("Cassette", "MockModel", "assert_calls", "cassette", "with_faults"),
-    "toolcall_nb.wire": ("decoder", "encoder"),
-}
-"""The public names by module."""
 
 
 class Import(NamedTuple):

@@ -18,9 +18,9 @@ from tests.browser.front_end_table import ROW
 from tests.browser.front_ends import FRONT_ENDS
 from tests.browser.pictures import NAMES as PICTURES
 from tests.browser.pictures import THEMES
-from tests.models.test_local_model import LOCAL
-from tests.models.test_providers import LOOPS
-from tests.support.links import anchors, is_external, links, texts
+from tests.models.local_models import LOCAL
+from tests.models.provider_loops import LOOPS
+from tests.project.links import anchors, is_external, links, texts
 from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
 from toolcall_nb.core.call_states import FINAL_STATES, STATE_WORDS

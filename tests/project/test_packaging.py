@@ -20,7 +20,7 @@ import pytest
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 import toolcall_nb
-from tests.support.binder_badge import README, address, with_line
+from tests.project.binder_badge import README, address, with_line
 from tests.support.environments import make_environment
 from tests.support.stored_outputs import NOTEBOOKS, read
 from toolcall_nb.agents import FRAMEWORKS

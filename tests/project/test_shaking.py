@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from tests.support.shaking import paused, stoppable
+from tests.project.shaking import paused, stoppable
 
 _WAITS = "import sys; print('here', flush=True); sys.stdin.read()"
 

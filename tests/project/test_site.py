@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import toolcall_nb
-from tests.project.test_architecture import STABLE
-from tests.support.card_gallery import cards, gallery
-from tests.support.docstring_markup import to_markup
+from tests.project.card_gallery import cards, gallery
+from tests.project.docstring_markup import to_markup
+from tests.project.public_names import STABLE
 from tests.support.environments import ROOT, make_environment
 from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.transcript import State

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from tests.support.licences import PAGE, licence_of, rows, runs_by
+from tests.project.licences import PAGE, licence_of, rows, runs_by
 from tests.support.requirements import ROOT, closure, group, pins, runtime
 
 LOCKS = {path.stem: path for path in sorted((ROOT / "requirements").glob("*.txt"))}
@@ -274,9 +274,9 @@ for module in pkgutil.walk_packages(toolcall_nb.__path__, "toolcall_nb."):
 
 
 def recorded_access(*steps: tuple[str, str], folder: Path) -> dict[str, list[str]]:
-    """Runs the steps in one new process; returns what each did, as `tests.support.system_access` describes it."""
+    """Runs the steps in one new process; returns what each did, as `tests.project.system_access` describes it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "tests.support.system_access"]
+    command = [sys.executable, "-m", "tests.project.system_access"]
     done = subprocess.run(
         command, input=json.dumps(steps), env=environment, cwd=folder, capture_output=True, text=True, check=False
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.taken import AGENTS, OWN_FORMATS, PAGES, REPLIES, TOOLS, read_formats, read_tests, with_tables
+from tests.project.taken import AGENTS, OWN_FORMATS, PAGES, REPLIES, TOOLS, read_formats, read_tests, with_tables
 from toolcall_nb.agents import FRAMEWORKS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("page", PAGES)
 def test_the_table_of_a_page_is_up_to_date(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
-    assert text == with_tables(page, text), f"{page} is out of date. Run: python -m tests.support.taken"
+    assert text == with_tables(page, text), f"{page} is out of date. Run: python -m tests.project.taken"
 
 
 def test_each_framework_has_tests() -> None:

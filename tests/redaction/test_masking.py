@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.redaction.harmless_texts import harmless_texts
 from tests.support.corpora import corpus
 from tests.support.gitleaks_rules import BESIDE_A_NAME, BY_THEMSELVES, LEFT, SPECIAL, key_of
-from tests.support.harmless_texts import harmless_texts
 from tests.support.recordings import pydantic_ai, vercel_ai
 from tests.support.regex_steps import Steps
 from tests.support.secret_samples import HARMLESS, made_up_key, sample_keys

@@ -14,42 +14,18 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.fixtures.render.samples import HOSTILE
-from tests.render.test_contrast import HOSTS, color, contrast, mixed
-from tests.render.test_safety import Reader
+from tests.support.colour_contrast import HOSTS, color, contrast, mixed
 from tests.support.hostile_transcripts import document
+from tests.support.html_reader import Reader
 from tests.support.secret_samples import made_up_key
 from tests.support.strategies import transcripts
+from tests.support.two_runs import AFTER, BEFORE, call, run
 from toolcall_nb import register_secret
-from toolcall_nb.core.call_record import CallRecord
-from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.render.difference_text import difference_rich
 from toolcall_nb.runs.difference import Difference, diff
 
-
-def call(id: str, name: str, arguments: object, output: object = "ok", seconds: float | None = None) -> ToolCall:
-    record = CallRecord(seconds=seconds)
-    return ToolCall(id=id, name=name, input=arguments, output=output, state=State.OUTPUT_AVAILABLE, record=record)
-
-
-def run(*parts: TextPart | ToolCall) -> Transcript:
-    return Transcript((Message("user", (TextPart("Plan a trip."),)), Message("assistant", parts)))
-
-
-BEFORE = run(
-    call("1", "weather", {"city": "Lyon", "days": 7}, {"sky": "clear", "high": 18}, 0.4),
-    call("2", "search", {"query": "hotels"}),
-    call("3", "mail", {"to": "me"}),
-    call("4", "notes", {"text": "x"}),
-    TextPart("It will be clear.\n\nHave a good trip!"),
-)
-AFTER = run(
-    call("4", "notes", {"text": "x"}),
-    call("1", "weather", {"city": "Lyon", "days": 5}, {"sky": "rain", "high": 18}, 2.4),
-    call("2", "search", {"query": "hotels"}),
-    call("5", "book_bus", {"to": "Lyon"}),
-    TextPart("It will rain.\n\nHave a good trip!"),
-)
 TEXT = """\
 --- A
 +++ B

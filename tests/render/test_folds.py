@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fixtures.render.samples import LONG, body, call, saying
-from tests.render.test_live_html import Tree, after
+from tests.support.live_tree import Tree, after
 from tests.support.secret_samples import made_up_key
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.result_text import format_output, truncate_text

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.documents import cuts, documents, in_pieces
+from tests.support.live_tree import Tree, after
 from tests.support.live_view_checks import assert_shows_whole_transcript
 from tests.support.strategies import streams
 from toolcall_nb.core import events as ev
@@ -32,53 +32,6 @@ def test_a_live_view_shows_at_once_that_an_error_interrupted_a_call() -> None:
     assert live.html.count("Pending") == 2
     live.apply(ev.Error("Lost."))
     assert (live.html.count("Interrupted"), live.html.count("Pending")) == (2, 0)
-
-
-class Tree:
-    """What a front end does with patches, on strings: the HTML of each node by its id, and who is in whom."""
-
-    def __init__(self) -> None:
-        self.html: dict[str, str] = {}
-        self.children: dict[str, list[str]] = {"": []}
-
-    def take(self, patches: Iterable[Patch]) -> None:
-        for patch in json.loads(json.dumps(patches)):
-            getattr(self, patch[0])(*patch[1:])
-
-    def insert(self, id: str, parent: str, before: str | None, html: str) -> None:
-        assert id not in self.html
-        siblings = self.children[parent]
-        siblings.insert(len(siblings) if before is None else siblings.index(before), id)
-        self.html[id], self.children[id] = html, []
-
-    def splice(self, id: str, start: int, deleted: int, text: str) -> None:
-        units = self.html[id].encode("utf-16-le")
-        assert 0 <= start <= start + deleted <= len(units) // 2
-        spliced = units[: 2 * start] + text.encode("utf-16-le") + units[2 * (start + deleted) :]
-        self.html[id] = spliced.decode("utf-16-le")
-
-    def remove(self, id: str) -> None:
-        next(siblings for siblings in self.children.values() if id in siblings).remove(id)
-        for gone in [id, *self.below(id)]:
-            del self.html[gone], self.children[gone]
-
-    def below(self, id: str) -> list[str]:
-        return [deeper for child in self.children[id] for deeper in (child, *self.below(child))]
-
-    def roots(self) -> list[Node]:
-        return [self.node(id) for id in self.children[""]]
-
-    def node(self, id: str) -> Node:
-        """Children live in the innermost last element: before the end tags that end the node's own HTML."""
-        head, tail = parted(self.html[id]) if self.children[id] else (self.html[id], "")
-        return Node(id, head, tail, [self.node(child) for child in self.children[id]])
-
-
-def parted(html: str) -> tuple[str, str]:
-    at = len(html)
-    while html[:at].endswith(">") and (start := html.rfind("<", 0, at)) >= 0 and html.startswith("</", start):
-        at = start
-    return html[:at], html[at:]
 
 
 @given(streams())
@@ -157,13 +110,6 @@ def test_live_equals_whole_for_callouts_in_any_pieces(document: tuple[str, list[
 
 
 # What the patches look like -----------------------------------------------------------------------------------
-
-
-def after(*events: Event) -> LiveHtml:
-    live = LiveHtml()
-    for event in events:
-        live.apply(event)
-    return live
 
 
 def texts(patches: Sequence[Patch]) -> list[Any]:

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.render.samples import body, call, saying
-from tests.render.test_live_html import Tree, after
 from tests.support.documents import in_pieces
+from tests.support.live_tree import Tree, after
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State
 from toolcall_nb.render.html_output.live_html import LiveHtml

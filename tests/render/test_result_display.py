@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.render.samples import PNG, TABLE, body, call, saying
-from tests.render.test_safety import Reader
+from tests.support.html_reader import Reader
 from tests.support.strategies import texts
 from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
 from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise

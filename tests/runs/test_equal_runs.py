@@ -12,12 +12,12 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic_ai import Agent
 
-from tests.agents import test_claude_agent as claude
-from tests.agents import test_langgraph_agent as langgraph
-from tests.agents import test_llama_index_agent as llama_index
-from tests.agents import test_openai_agent as openai
-from tests.agents import test_pydantic_ai_agent as pydantic_ai
-from tests.agents import test_smolagents_agent as smolagents
+from tests.agents import scripted_claude as claude
+from tests.agents import scripted_langgraph as langgraph
+from tests.agents import scripted_llama_index as llama_index
+from tests.agents import scripted_openai as openai
+from tests.agents import scripted_pydantic_ai as pydantic_ai
+from tests.agents import scripted_smolagents as smolagents
 from tests.support import provider_replays, recordings
 from tests.support.recordings import Recording
 from tests.support.replay_server import ReplayServer, Reply
@@ -25,7 +25,7 @@ from toolcall_nb import Chat, Transcript, diff
 from toolcall_nb.core.transcript import DataPart, Message, TextPart
 from toolcall_nb.sources.sdk_streams import ItemReader
 
-pytestmark = llama_index.pytestmark
+pytestmark = llama_index.WITHOUT_FIELD_WARNINGS
 
 IGNORED = "timings,ids,text"
 UUID_END = "4067-41e9-8bad-9b1deb4d3b7d"

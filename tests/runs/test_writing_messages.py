@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.runs import test_claude_code as claude_code
-from tests.runs import test_codex as codex
-from tests.runs import test_inspect_logs as inspect_logs
+from tests.runs import claude_code_sessions as claude_code
+from tests.runs import codex_sessions as codex
+from tests.runs import inspect_samples as inspect_logs
 from tests.support.strategies import transcripts
 from toolcall_nb.adapters import events_of
 from toolcall_nb.core.result_text import format_result

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.server.test_load import Flood
+from tests.server.flooding import Flood
 from tests.support.servers import PATIENCE, Gated, client_of, eventually, settings, words
 from toolcall_nb.server.serving import Server
 

@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.server.flooding import Flood
 from tests.support.servers import (
     PATIENCE,
     Gated,
@@ -46,25 +47,6 @@ class Echo:
 
     def stream(self, messages: Sequence[Any], tools: Sequence[Any]) -> Iterator[Event]:
         yield from words(" ".join(f"{messages[-1].text}-{number}" for number in range(50)))
-
-
-class Flood:
-    """A model that says more than anybody can hold. It counts how much, and knows when it was ended."""
-
-    name = "flood"
-
-    def __init__(self) -> None:
-        self.said = 0
-        self.ended = threading.Event()
-
-    def stream(self, messages: Sequence[Any], tools: Sequence[Any]) -> Iterator[Event]:
-        try:
-            yield ev.TextStart("t")
-            for _ in range(1_000_000):
-                yield ev.TextDelta("t", "x" * 10_000)
-                self.said += 10_000
-        finally:
-            self.ended.set()
 
 
 class Varied:

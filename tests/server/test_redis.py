@@ -16,7 +16,7 @@ import httpx
 import pytest
 from redis import Redis
 
-from tests.support.redis_workers import Balancer, Counting, Worker, counted_text, running_redis
+from tests.server.redis_workers import Balancer, Counting, Worker, counted_text, running_redis
 from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of, eventually, settings, text_of, words
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript

@@ -14,7 +14,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from tests.support.history_clients import Client
+from tests.server.history_clients import Client
 from tests.support.history_gates import OVER, GatedModel, Gates, only, until
 from tests.support.history_pages import Page
 from tests.support.profile import IS_SEARCH

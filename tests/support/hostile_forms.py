@@ -243,7 +243,11 @@ def _tool(state: str, kind: str = "tool-§", **more: Any) -> Json:
     return {"type": kind, "toolCallId": f"{state}§", "state": state, "input": NESTED, **more}
 
 
-_SHOWN = {"display": {"text/html": "§", "text/markdown": "§", "text/plain": "§", "§": "§"}, "log": "§", "modelText": "§"}
+_SHOWN = {
+    "display": {"text/html": "§", "text/markdown": "§", "text/plain": "§", "§": "§"},
+    "log": "§",
+    "modelText": "§",
+}
 _ASKED = {"id": "§", "approved": False, "reason": "§"}
 
 WHOLES: Mapping[str, Any] = {

@@ -143,7 +143,7 @@ TAKEN: dict[str, dict[str, Callable[[], Any]]] = {
     "OpenAI": {"a definition with its function: `(definition, function)`": lambda: (DEFINITION, twice)},
     "MCP": {"a server object of the package `mcp`": in_process},
 }
-"""Makes each kind, by who made it. tests/support/taken.py writes the names into the pages."""
+"""Makes each kind, by who made it. tests/project/taken.py writes the names into the pages."""
 
 KINDS = [(origin, kind) for origin, kinds in TAKEN.items() for kind in kinds]
 

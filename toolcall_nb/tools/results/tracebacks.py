@@ -21,7 +21,10 @@ _MAX_CHARACTERS = 20_000
 """Characters of a traceback; Python folds frames that repeat, but not those that alternate."""
 
 _TOOLS = os.path.dirname(os.path.dirname(__file__))
-_MACHINERY = tuple(os.path.join(_TOOLS, folder) + os.sep for folder in ("execution", "output", "results"))
+_MACHINERY = (
+    *(os.path.join(_TOOLS, folder) + os.sep for folder in ("execution", "output", "results")),
+    os.path.join(os.path.dirname(_TOOLS), "threads") + os.sep,
+)
 """The folders of the code that calls tools and captures their output."""
 _LOOPS = tuple(os.path.dirname(package.__file__ or "") + os.sep for package in (asyncio, concurrent.futures))
 _PACKAGES = ("site-packages", "dist-packages")

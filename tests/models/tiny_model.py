@@ -5,7 +5,7 @@ direction, and the output matrix defines which token follows which. So the model
 llama.cpp's full speed. It answers a question with a call of `weather` for Paris, in the format of its chat template,
 and a result with a short sentence.
 
-    python -m tests.support.tiny_model FILE       writes the model, serves it, and prints the address
+    python -m tests.models.tiny_model FILE       writes the model, serves it, and prints the address
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the README's way to Binder. `python -m tests.support.binder_badge` does it after the address was set.
+"""Writes the README's way to Binder. `python -m tests.project.binder_badge` does it after the address was set.
 
 The repository's address is one variable: ``Repository`` in ``[project.urls]`` of pyproject.toml, such as
 ``https://github.com/OWNER/NAME``. Until there is one, the README says what to enter on Binder's page.

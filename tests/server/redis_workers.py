@@ -1,6 +1,6 @@
 """A real Redis, workers of a server in processes of their own, and one address in front of them.
 
-Run as a module, it is a worker: ``python -m tests.support.redis_workers STORE PAUSE LIMITS`` prints its port.
+Run as a module, it is a worker: ``python -m tests.server.redis_workers STORE PAUSE LIMITS`` prints its port.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Worker:
     """A worker in a process of its own, with the model `Counting`."""
 
     def __init__(self, store: str, pause: float = 0.005, **limits: Any) -> None:
-        command = [sys.executable, "-m", "tests.support.redis_workers", store, str(pause), json.dumps(limits)]
+        command = [sys.executable, "-m", "tests.server.redis_workers", store, str(pause), json.dumps(limits)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self._port = 0
 

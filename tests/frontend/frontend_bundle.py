@@ -1,6 +1,6 @@
 """Bundles the ES modules of the live transcript into the one file that anywidget and the server's page load.
 
-    python -m tests.support.frontend_bundle
+    python -m tests.frontend.frontend_bundle
 
 The modules in ``toolcall_nb/frontend/src`` import each other by name, beginning with ``main.js``. The bundle
 is these modules one after another, without their imports, exports and the comments on lines of their own. So building

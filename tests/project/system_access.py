@@ -1,6 +1,6 @@
 """Records by Python's audit events when code uses the network, starts programs or writes files.
 
-``python -m tests.support.system_access`` reads steps from standard input, as JSON: pairs of a name and code. It runs
+``python -m tests.project.system_access`` reads steps from standard input, as JSON: pairs of a name and code. It runs
 them in one namespace and prints as JSON what each step did. Source: Python's table of audit events.
 """
 

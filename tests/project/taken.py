@@ -1,6 +1,6 @@
 """Makes the tables of what is taken (agents, tools, replies) from the tests, and writes them into the pages.
 
-``python -m tests.support.taken`` writes the tables of `PAGES`. Names are read from the source of the tests, so no
+``python -m tests.project.taken`` writes the tables of `PAGES`. Names are read from the source of the tests, so no
 framework is imported.
 """
 
@@ -18,7 +18,7 @@ from toolcall_nb.agents import FRAMEWORKS
 __all__ = ["AGENTS", "OWN_FORMATS", "PAGES", "REPLIES", "TOOLS", "read_formats", "read_tests", "with_tables"]
 
 ROOT = Path(__file__).resolve().parents[2]
-_COMMAND = "python -m tests.support.taken"
+_COMMAND = "python -m tests.project.taken"
 _TABLE = re.compile(rf"(?<=^<!-- made from the tests by `{re.escape(_COMMAND)}` -->\n)(?:\|.*\n)*", re.MULTILINE)
 _OWN = {"Python", "toolcall_nb"}
 
