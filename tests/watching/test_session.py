@@ -33,7 +33,7 @@ from tests.support.span_files import told
 from toolcall_nb import Chat, MockModel, Transcript, read, tool
 from toolcall_nb.core.transcript import State
 from toolcall_nb.tools import Registry
-from toolcall_nb.watching import instrumentations, span_store
+from toolcall_nb.watching import span_sources, span_store
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.session import WatchSession
 
@@ -303,7 +303,7 @@ def test_a_client_without_an_instrumentation_that_works_is_named_unless_requests
     (tmp_path / "broken_one.py").write_text("import a_module_that_is_gone", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     known = {"openai": (("absent.openai_v9", "OpenAIInstrumentor"), ("broken_one", "OpenAIInstrumentor"))}
-    monkeypatch.setattr(instrumentations, "_KNOWN", known)
+    monkeypatch.setattr(span_sources, "_KNOWN", known)
     with watched() as run:
         weather("Lyon")
     assert run.unseen == [
