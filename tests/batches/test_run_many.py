@@ -16,7 +16,7 @@ import pytest
 from toolcall_nb import Chat, MockModel, register_secret, run_many
 from toolcall_nb.approvals import Decision
 from toolcall_nb.batches import BatchProgress, BatchRuns, RowState, run_batch
-from toolcall_nb.batches.rate_limits import RateLimits
+from toolcall_nb.batches.workers import RateLimits
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, TextPart, Transcript

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 from toolcall_nb.batches.batch_runs import BatchRuns
 from toolcall_nb.batches.planning import plan_jobs
 from toolcall_nb.batches.progress import BatchProgress, RowState
-from toolcall_nb.batches.rate_limits import LONGEST_PAUSE, RateLimits
 from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result
 from toolcall_nb.batches.run_store import FileStore, FolderStore, RunStore
-from toolcall_nb.batches.workers import Workers, make_workers
+from toolcall_nb.batches.workers import LONGEST_PAUSE, RateLimits, Workers, make_workers
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.sources.provider_errors.retry_after import in_words

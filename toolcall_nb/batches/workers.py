@@ -1,5 +1,7 @@
 """Runs the jobs of a batch: `LocalWorkers` in threads of this process, `RemoteWorkers` on an executor.
 
+`RateLimits` holds back the requests to a model whose provider asks to wait. A pause counts for all runs of the model.
+
 An executor is a `concurrent.futures.Executor`: a process pool, or that of Dask, Ray or ipyparallel. It gets a function
 of this module and bytes: the job, pickled by cloudpickle where that is installed, which takes functions of a notebook.
 """
@@ -16,7 +18,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcall_nb.approvals.terminal import deny_unattended
-from toolcall_nb.batches.rate_limits import RateLimits
 from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result, job_result, make_chat, run_job, stream_job
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import ModelError, UsageError
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from toolcall_nb.batches.progress import BatchProgress
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+import time
+
+LONGEST_PAUSE = 3600.0
+"""The most seconds that a model is waited for. If the provider asks for more, its runs fail and say so."""
 
 
 class Workers(Protocol):
@@ -62,6 +67,34 @@ def _executor_of(thing: Any) -> Executor:
     raise UsageError(
         f"executor is a concurrent.futures.Executor, a client of Dask or a view of ipyparallel, but is {thing!r:.100}."
     )
+
+
+# Pauses -------------------------------------------------------------------------------------------------------
+
+
+class RateLimits:
+    """Until when no request may be made to a model. Any thread may use it. ``clock`` returns seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, model: str, seconds: float) -> None:
+        """Lets no request to the model begin for so long; a longer pause that was asked for before stays."""
+        with self._lock:
+            until = self._clock() + min(seconds, LONGEST_PAUSE)
+            self._until[model] = max(until, self._until.get(model, until))
+
+    def left(self, model: str) -> float:
+        """Returns the seconds until a request to the model may begin; 0 if it may now."""
+        with self._lock:
+            return max(0.0, self._until.get(model, 0.0) - self._clock()) if model in self._until else 0.0
+
+    def wait(self, model: str, stopping: threading.Event) -> None:
+        """Waits until a request may begin, or until ``stopping`` is set."""
+        while (left := self.left(model)) and not stopping.wait(left):
+            pass
 
 
 # Threads ------------------------------------------------------------------------------------------------------
