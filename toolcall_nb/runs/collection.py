@@ -15,15 +15,12 @@ from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.indexed_runs import read_entries
-from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, write_parquet
+from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, query_tables, write_parquet
 from toolcall_nb.runs.places import is_remote, list_places, suffix_of
 from toolcall_nb.runs.recorded_file import MARKDOWN, RecordedFile
-from toolcall_nb.runs.run_calls import RunCalls
 from toolcall_nb.runs.run_index import RunEntry, UnreadFile, entry_of, is_entry_of
-from toolcall_nb.runs.run_tables import runs_bundle, runs_frame
+from toolcall_nb.runs.run_tables import RunCalls, runs_bundle, runs_frame
 from toolcall_nb.runs.search import Matches, find_matches
-from toolcall_nb.runs.sql import query_tables
 from toolcall_nb.runs.transcript_files import READABLE, check_readable
 
 _PARQUET_RUNS = f"runs{PARQUET}"
@@ -227,3 +224,33 @@ def _is_plain_text(place: str, run: RecordedRun) -> bool:
     """Whether a Markdown file that was found in a folder is some other text, such as a README."""
     transcript = run.transcript
     return suffix_of(place) == MARKDOWN and not (transcript.metadata or transcript.calls or len(transcript) > 1)
+
+
+def read_entries(entries: Iterable[RunEntry]) -> Iterator[tuple[RunEntry, RecordedRun]]:
+    """Yields the entries, in their order, each with its run. A file is read once for each stretch of its runs.
+
+    Raises `UsageError` for a file that has changed since the entries were made.
+    """
+    for stretch in _stretches(entries):
+        source, wanted = stretch[0].source, iter(stretch)
+        entry = next(wanted, None)
+        for number, run in enumerate(RecordedFile(source).runs()):
+            if entry is not None and number == entry.number and is_entry_of(entry, run):
+                yield entry, run
+                entry = next(wanted, None)
+            if entry is None:
+                break
+        if entry is not None:
+            raise UsageError(f"{source} has changed since it was read. Call read_many again.")
+
+
+def _stretches(entries: Iterable[RunEntry]) -> Iterator[list[RunEntry]]:
+    """Yields the entries in pieces, each of runs that follow each other in one file."""
+    stretch: list[RunEntry] = []
+    for entry in entries:
+        if stretch and (stretch[-1].source != entry.source or stretch[-1].number >= entry.number):
+            yield stretch
+            stretch = []
+        stretch.append(entry)
+    if stretch:
+        yield stretch

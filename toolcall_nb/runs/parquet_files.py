@@ -1,15 +1,16 @@
-"""Writes runs as Parquet files that other programs query, and reads them back: `write_parquet`, `parquet_runs`.
+"""Writes runs as Parquet files, reads them back, and queries them: `write_parquet`, `parquet_runs`, `query_tables`.
 
 A folder has three files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call, and
 ``messages.parquet``. The column ``run`` is the number of the run in all of them. ``arguments`` and ``result`` are JSON
 texts. The runs are read back from ``runs.parquet`` alone: its column ``events`` has the run's events as JSON lines, and
-``record`` the rest. Secrets are masked. pyarrow is imported on first use.
+``record`` the rest. Secrets are masked. pyarrow and duckdb are imported on first use.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from typing import IO, Any
@@ -17,6 +18,7 @@ from typing import IO, Any
 import msgspec
 
 from toolcall_nb.core.call_table import CALL_COLUMNS, call_rows, message_calls
+from toolcall_nb.core.data_frames import import_pandas
 from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text, read_json
@@ -37,6 +39,7 @@ _BATCH_SIZE = 2**23
 """The number of characters of events that are kept before they are written."""
 _READ_AT_ONCE = 16
 
+_WILDCARD = re.compile(r"[*?\[]")
 _RUNS = {
     **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "label": "string"},
     **{"repetition": "int64", "state": "string", "error": "string", "began": "time", "seconds": "double"},
@@ -98,6 +101,46 @@ def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
         raise UsageError(
             f"{place} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
         ) from None
+
+
+def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
+    """Runs an SQL query over the tables ``runs``, ``calls`` and ``messages``, and returns a `pandas.DataFrame`.
+
+    Only what the query needs is read from the files. Raises `UsageError` for a query that duckdb refuses, and
+    `MissingPackageError` where duckdb, pandas or pyarrow is not installed.
+    """
+    purpose = "A query over runs"
+    pandas = import_pandas(purpose)
+    try:
+        duckdb: Any = import_module("duckdb")
+        datasets: Any = import_module("pyarrow.dataset")
+    except ImportError as error:
+        raise MissingPackageError(str(error.name or "duckdb").partition(".")[0], "traces", purpose) from None
+    with duckdb.connect(":memory:") as connection:
+        for name in PARQUET_TABLES:
+            path = os.path.join(folder, f"{name}{PARQUET}")
+            if _WILDCARD.search(path):  # which duckdb takes for a pattern
+                connection.register(name, datasets.dataset(path, format="parquet"))
+            else:
+                connection.read_parquet(path, hive_partitioning=False).create_view(name)
+        try:
+            found = connection.sql(query)
+            return None if found is None else found.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
+        except duckdb.Error as error:
+            raise UsageError(
+                f"The query cannot be run: {' '.join(str(error).partition('LINE 1')[0].split())}"
+            ) from None
+
+
+def _nullable(pandas: Any) -> Callable[[Any], Any]:
+    """Returns a function from arrow's types to those of pandas that have `pandas.NA`, as in ``Runs.df``."""
+    types = {
+        "double": "Float64",
+        "bool": "boolean",
+        "string": "string",
+        **{f"int{n}": f"Int{n}" for n in (8, 16, 32, 64)},
+    }
+    return lambda kind: pandas.api.types.pandas_dtype(types[f"{kind}"]) if f"{kind}" in types else None
 
 
 # Rows ---------------------------------------------------------------------------------------------------------

@@ -22,7 +22,16 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import USAGE_FIELDS, read_requests
-from toolcall_nb.runs.metadata_names import VOLATILE
+
+TIME_OF_DAY = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?"
+VOLATILE = re.compile(
+    r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"  # a UUID
+    rf"|{TIME_OF_DAY}"
+    r"|\b(?:call|toolu|chatcmpl|msg|resp|run|req)[_-][A-Za-z0-9]{12,}\b"  # an id of a provider
+    r"|\b[0-9a-f]{32,64}\b",  # a hash
+    re.IGNORECASE,
+)
+"""Ids, times and hashes within a text."""
 
 _WORD = re.compile(r"\w+")
 _WORDS = 64

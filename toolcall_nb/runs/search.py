@@ -1,4 +1,9 @@
-"""Finds text in many runs: `find_matches`; the places that it finds are `Matches`."""
+"""Finds text in many runs: `find_matches` returns `Match` objects, which `Matches` shows as a table.
+
+In a Markdown file, `MarkdownLines` finds the line of a match. A transcript keeps no positions. So the parts are looked
+for in the file one after the other, each behind the one before, and a text only between the beginnings of its part and
+of the next one.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +16,12 @@ from msgspec.structs import asdict
 
 from toolcall_nb.core.data_frames import data_frame
 from toolcall_nb.core.text_search import FieldText, TextPattern, message_texts
-from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.core.transcript import Part, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.record_tables import table_bundle
 from toolcall_nb.render.saved_output import with_line
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.markdown_lines import MarkdownLines
 from toolcall_nb.runs.places import common_folder, open_place, suffix_of
 from toolcall_nb.runs.recorded_file import MARKDOWN
 from toolcall_nb.runs.run_index import RunEntry
@@ -26,6 +30,13 @@ _BEFORE = 40
 _AFTER = 120
 _SHOWN = 50
 _COLUMNS = ("run", "path", "run_id", "turn", "role", "call", "name", "field", "text", "line")
+_NEAR = 50
+"""The next line of a text is looked for in so many lines."""
+_KEYS = {
+    **{"arguments": ("input:", "inputText:"), "result": ("output:", "display:", "seen:"), "log": ("log:",)},
+    **{"error": ("error:", "errorText:", "error_text:"), "traceback": ("traceback:",), "approval": ("approval:",)},
+}
+"""The keys of a tool callout by the field of a search."""
 
 
 class Match(Struct, frozen=True):
@@ -164,3 +175,55 @@ def _record(match: Match, folder: str) -> dict[str, Any]:
         **{"run": f"{match.run}", "turn": f"{match.turn}", "role": match.role, "call": match.name or ""},
         **{"field": match.field, "text": match.text, "path": match.path[len(folder) :]},
     }
+
+
+class MarkdownLines:
+    """The lines of a file that holds this transcript as Markdown."""
+
+    def __init__(self, text: str, transcript: Transcript) -> None:
+        self._lines = text.split("\n")
+        self._starts: dict[int, int] = {}
+        position = 0
+        parts = [part for message in transcript.messages for part in message.parts]
+        for part in parts:
+            self._starts[id(part)] = position = self._start_of(part, position)
+            position = self._end_of(part, position)
+        ends = [*self._starts.values(), len(self._lines)][1:]
+        self._ends = dict(zip(self._starts, ends, strict=True))
+
+    def find(self, part: Part, field: str, text: str, start: int, end: int) -> int | None:
+        """Returns the number of the line, from 1, that has ``text[start:end]``, a text of the part; None if unknown."""
+        whole = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0].strip()
+        first, last = self._starts[id(part)], self._ends[id(part)]
+        if isinstance(part, ToolCall):
+            first = next((i for i in range(first, last) if self._is_key(i, _KEYS.get(field, ()))), first)
+        for wanted in (whole, text[start:end].partition("\n")[0].strip()):
+            if wanted and (index := self._index(wanted, first, last)) is not None:
+                return index + 1
+        return None
+
+    def _start_of(self, part: Part, position: int) -> int:
+        beginning = next(iter(_text_lines(part)), "")
+        if isinstance(part, ToolCall):
+            beginning = "[!tool"
+        index = self._index(beginning, position, len(self._lines)) if beginning else None
+        return position if index is None else index
+
+    def _end_of(self, part: Part, position: int) -> int:
+        """Returns the index of the line behind what is certain to be of the part."""
+        for line in _text_lines(part):
+            index = self._index(line, position, min(position + _NEAR, len(self._lines)))
+            position = position if index is None else index + 1
+        return position + isinstance(part, ToolCall)
+
+    def _index(self, text: str, start: int, end: int) -> int | None:
+        return next((i for i in range(start, end) if text in self._lines[i]), None)
+
+    def _is_key(self, index: int, keys: tuple[str, ...]) -> bool:
+        return bool(keys) and self._lines[index].lstrip("> ").startswith(keys)
+
+
+def _text_lines(part: Part) -> list[str]:
+    """Returns the lines of a text that are not blank."""
+    text = part.text if isinstance(part, TextPart | ReasoningPart) else ""
+    return [stripped for line in text.split("\n") if (stripped := line.strip())]
