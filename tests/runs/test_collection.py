@@ -23,7 +23,7 @@ from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs import recorded_file
 from toolcall_nb.runs.collection import Runs
 from toolcall_nb.runs.formats.base import TraceFormat
-from toolcall_nb.runs.places import open_place
+from toolcall_nb.runs.paths import open_path
 from toolcall_nb.runs.run_tables import RUN_COLUMNS
 from toolcall_nb.runs.transcript_files import write_file
 
@@ -58,9 +58,9 @@ def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def open_and_note(place: str) -> IO[bytes]:
         opened.append(place)
-        return open_place(place)
+        return open_path(place)
 
-    monkeypatch.setattr(recorded_file, "open_place", open_and_note)
+    monkeypatch.setattr(recorded_file, "open_path", open_and_note)
     return opened
 
 

@@ -10,7 +10,7 @@ difference.py         `toolcall_nb.diff`: compares two runs, with the modules th
 transcript_files.py   the table of suffixes that are read and written
 recorded_file.py      `RecordedFile`: the runs of one file of any known format, one after the other
 file_records.py       the JSON values of a file; file_archives.py: those of a zip archive
-places.py             files by path, pattern or URL
+paths.py              opens and lists files by path, pattern or URL
 run_facts.py          `assemble`: the transcript of a log, with times, usage and the calls of agents below their call
 formats/              one module for each format of others; `toolcall_nb.runs.formats.TRACE_FORMATS` lists them
 """

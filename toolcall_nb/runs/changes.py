@@ -15,7 +15,7 @@ from typing import Any
 
 from toolcall_nb.core.comparison import ASPECTS, Aspect, FieldChange, is_other_time
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall
 from toolcall_nb.render.value_lines import Bounds, draw_value, format_count
 from toolcall_nb.runs.run_items import TIME_OF_DAY, VOLATILE, RunItem, compared_fields
 from toolcall_nb.runs.text_lines import MAX_COMPARED, compare_lines, compare_paragraphs
@@ -64,10 +64,6 @@ def item_changes(a: RunItem, b: RunItem, ignored: Sequence[str] = ()) -> tuple[F
     return tuple(changes)
 
 
-def _of_run(a: Transcript, b: Transcript) -> Iterator[FieldChange]:
-    yield from _values("other", "", a.metadata, b.metadata)
-
-
 def _of_message(a: Message, b: Message) -> Iterator[FieldChange]:
     yield from _values("other", "", compared_fields(a), compared_fields(b))
     yield from _values("ids", "id", a.id, b.id)
@@ -94,17 +90,17 @@ def _of_call(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
     yield from _values("arguments", "unfinished arguments", a.input_text or MISSING, b.input_text or MISSING)
     yield from _values("arguments", "as the model wrote it", a.original_input, b.original_input)
     yield from _result(a, b)
-    yield from _values("result", "error", _given(a.error), _given(b.error))
+    yield from _values("result", "error", _or_missing(a.error), _or_missing(b.error))
     yield from _values("state", "state", a.state.value, b.state.value)
     if a.seconds is not None and b.seconds is not None and is_other_time(a.seconds, b.seconds):
         yield FieldChange("timings", "seconds", a.seconds, b.seconds)
     yield from _values("other", "printed", a.log or MISSING, b.log or MISSING)
-    yield from _values("other", "told to the model", _given(a.model_text), _given(b.model_text))
-    yield from _values("other", "traceback", _given(a.traceback), _given(b.traceback))
+    yield from _values("other", "told to the model", _or_missing(a.model_text), _or_missing(b.model_text))
+    yield from _values("other", "traceback", _or_missing(a.traceback), _or_missing(b.traceback))
     if a.display != b.display and _is_same(a.output, b.output):
         yield FieldChange("other", "display", note="the result is displayed in another way")
     for name in ("title", "open", "provider_executed", "dynamic"):
-        yield from _values("other", name, _given(getattr(a, name)), _given(getattr(b, name)))
+        yield from _values("other", name, _or_missing(getattr(a, name)), _or_missing(getattr(b, name)))
     yield from _values("other", "approval", _approval(a), _approval(b))
     yield from _values("other", "tool_metadata", _tool_metadata(a), _tool_metadata(b))
     yield from _values("other", "extra", a.extra, b.extra)
@@ -113,7 +109,8 @@ def _of_call(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
     yield from _values("ids", "provider_metadata", a.provider_metadata or {}, b.provider_metadata or {})
 
 
-def _given(value: Any) -> Any:
+def _or_missing(value: Any) -> Any:
+    """Returns the value; `MISSING` instead of None, which is no difference to show."""
     return MISSING if value is None else value
 
 
@@ -186,10 +183,10 @@ def _values(aspect: Aspect, path: str, a: Json, b: Json) -> Iterator[FieldChange
     elif isinstance(a, list) and isinstance(b, list):
         head = _equal_items(a, b, min(len(a), len(b)))
         tail = _equal_items(a[::-1], b[::-1], min(len(a), len(b)) - head)
-        rest_a, rest_b = len(a) - tail, len(b) - tail
-        for number in range(head, max(rest_a, rest_b)):
-            one = a[number] if number < rest_a else MISSING
-            other = b[number] if number < rest_b else MISSING
+        end_a, end_b = len(a) - tail, len(b) - tail
+        for number in range(head, max(end_a, end_b)):
+            one = a[number] if number < end_a else MISSING
+            other = b[number] if number < end_b else MISSING
             yield from _values(aspect, f"{path}[{number}]", one, other)
     elif not _is_same(a, b):
         if aspect == "other":
@@ -259,7 +256,7 @@ def _without_ids(value: Json) -> Json:
 
 
 _CHANGES: dict[str, Callable[[Any, Any], Iterator[FieldChange]]] = {
-    "run": _of_run,
+    "run": lambda a, b: _values("other", "", a.metadata, b.metadata),
     "message": _of_message,
     "call": _of_call,
     "text": _of_text,

@@ -28,8 +28,8 @@ from toolcall_nb.core.usage import add_token_counts, read_requests
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.places import describe_error
-from toolcall_nb.runs.run_index import RunEntry
+from toolcall_nb.runs.paths import describe_error
+from toolcall_nb.runs.run_index import RunEntry, whole_count
 
 PARQUET = ".parquet"
 PARQUET_TABLES = ("runs", "calls", "messages")
@@ -89,7 +89,7 @@ def write_parquet(runs: Iterable[tuple[RunEntry, RecordedRun]], folder: str | os
         raise UsageError(f"{os.fspath(folder)} cannot be written: {describe_error(error)}") from None
 
 
-def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
+def parquet_runs(file: IO[bytes], path: str) -> Iterator[RecordedRun]:
     """Yields the runs of a ``runs.parquet``. Raises `UsageError` for any other file."""
     parquet, _ = _parquet("Reading Parquet files")
     try:
@@ -99,7 +99,7 @@ def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
                 yield _run(read_json(record), lines)
     except Exception as error:  # pyarrow's errors for damaged files are of many kinds
         raise UsageError(
-            f"{place} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
+            f"{path} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
         ) from None
 
 
@@ -124,8 +124,8 @@ def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
             else:
                 connection.read_parquet(path, hive_partitioning=False).create_view(name)
         try:
-            found = connection.sql(query)
-            return None if found is None else found.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
+            result = connection.sql(query)
+            return None if result is None else result.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
         except duckdb.Error as error:
             raise UsageError(
                 f"The query cannot be run: {' '.join(str(error).partition('LINE 1')[0].split())}"
@@ -160,7 +160,8 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntr
             {
                 **{"run": number, "turn": turn, "role": message.role, "text": message.text},
                 **{"model": model if isinstance(model, str) else None, "finish_reason": message.finish_reason},
-                **{"tokens_in": _whole(usage.get("inputTokens")), "tokens_out": _whole(usage.get("outputTokens"))},
+                "tokens_in": whole_count(usage.get("inputTokens")),
+                "tokens_out": whole_count(usage.get("outputTokens")),
             }
         )
 
@@ -230,7 +231,3 @@ def _cell(kind: str, value: Any) -> Any:
         microseconds = value * 1_000_000
         return round(microseconds) if -(2**62) < microseconds < 2**62 else None
     return value if kind != "int64" or -_LARGEST <= value < _LARGEST else None
-
-
-def _whole(count: float | None) -> int | None:
-    return None if count is None else int(count)

@@ -24,7 +24,7 @@ from toolcall_nb.render.value_lines import MAX_ROWS, format_count
 from toolcall_nb.render.value_summary import one_line
 from toolcall_nb.render.wording import format_seconds
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.places import common_folder
+from toolcall_nb.runs.paths import common_folder
 from toolcall_nb.runs.run_index import RunEntry, UnreadFile
 
 RUN_COLUMNS = tuple(each.name for each in fields(RunEntry) if each.name not in ("source", "number"))
@@ -68,7 +68,7 @@ def runs_bundle(
         include=include,
         exclude=exclude,
     )
-    lines = [below, _describe_states(entries), f"{tally}", *map(saved_text, _unread_lines(unread))]
+    lines = [below, _describe_states(entries), f"{tally}", saved_text(_describe_unread(unread))]
     return with_line(bundle, " · ".join(filter(None, lines)))
 
 
@@ -87,8 +87,8 @@ def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
         }
         for number, entry in enumerate(entries)
     ]
-    known = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
-    return [{name: row[name] for name in known} for row in rows]
+    columns = [name for name in (rows[0] if rows else ()) if any(row[name] for row in rows)]
+    return [{name: row[name] for name in columns} for row in rows]
 
 
 def _describe_states(entries: Sequence[RunEntry]) -> str:
@@ -106,16 +106,13 @@ def _time(seconds: float | None) -> datetime | None:
         return None
 
 
-def _unread_lines(unread: Sequence[UnreadFile]) -> list[str]:
+def _describe_unread(unread: Sequence[UnreadFile]) -> str:
+    """Returns the number of unread files with the first sentence of the first reasons; empty if there are none."""
     if not unread:
-        return []
+        return ""
     more = f" … and {len(unread) - _UNREAD:,} more" if len(unread) > _UNREAD else ""
-    reasons = "; ".join(_first_sentence(each.reason) for each in unread[:_UNREAD])
-    return [f"{format_count(len(unread), 'files')} not read, see `.unread`: {reasons}{more}"]
-
-
-def _first_sentence(reason: str) -> str:
-    return f"{reason.partition('. ')[0]:.300}"
+    reasons = "; ".join(f"{each.reason.partition('. ')[0]:.300}" for each in unread[:_UNREAD])
+    return f"{format_count(len(unread), 'files')} not read, see `.unread`: {reasons}{more}"
 
 
 class RunCalls:
