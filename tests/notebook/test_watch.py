@@ -122,7 +122,7 @@ def test_a_watch_that_saw_nothing_says_so() -> None:
 def test_requests_that_a_watch_cannot_see_are_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(span_sources, "_KNOWN", {"json": (("absent_instrumentation", "Instrumentor"),)})
+    monkeypatch.setattr(span_sources, "_INSTRUMENTORS", {"json": (("absent_instrumentation", "Instrumentor"),)})
     with watch():
         weather("Lyon")
     said = "Requests of the package json are not shown. Install absent-instrumentation.\n"

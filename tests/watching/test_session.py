@@ -303,7 +303,7 @@ def test_a_client_without_an_instrumentation_that_works_is_named_unless_requests
     (tmp_path / "broken_one.py").write_text("import a_module_that_is_gone", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     known = {"openai": (("absent.openai_v9", "OpenAIInstrumentor"), ("broken_one", "OpenAIInstrumentor"))}
-    monkeypatch.setattr(span_sources, "_KNOWN", known)
+    monkeypatch.setattr(span_sources, "_INSTRUMENTORS", known)
     with watched() as run:
         weather("Lyon")
     assert run.unseen == [

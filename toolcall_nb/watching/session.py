@@ -1,4 +1,4 @@
-"""One watch from its begin to its end: `WatchSession` holds what was seen as a transcript and a recording."""
+"""One watch from its begin to its end: `WatchSession` holds its transcript and its recording."""
 
 from __future__ import annotations
 

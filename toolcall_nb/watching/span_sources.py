@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -30,7 +30,7 @@ from toolcall_nb.watching.span_store import SpanStore
 
 _log = logger("toolcall_nb.watching")
 
-_KNOWN: Mapping[str, tuple[tuple[str, str], ...]] = {
+_INSTRUMENTORS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "openai": (
         ("opentelemetry.instrumentation.openai_v2", "OpenAIInstrumentor"),
         ("openinference.instrumentation.openai", "OpenAIInstrumentor"),
@@ -47,7 +47,7 @@ _KNOWN: Mapping[str, tuple[tuple[str, str], ...]] = {
 _lock = threading.RLock()
 _stores: list[SpanStore] = []
 _setups: list[_Setup] = []
-_heard: WeakSet[Any] = WeakSet()
+_providers: WeakSet[Any] = WeakSet()
 """The providers that have a processor of ours. It stays, since OpenTelemetry has no way to remove one, and does nothing
 while no watch goes on."""
 
@@ -56,7 +56,7 @@ class _Setup:
     """The changes that hold while any watch goes on."""
 
     def __init__(self) -> None:
-        self.instrumentations = Instrumentations(_add_content)
+        self.instrumentations = _Instrumentations()
         self._plain_calls = PlainCalls()
         self._has_set_provider = trace._TRACER_PROVIDER is None
 
@@ -79,7 +79,9 @@ def begin_watching(store: SpanStore, provider: Any = None) -> None:
     """Gives the store all spans that start from now on: private ones, and those of the provider and of the user's."""
     with _lock:
         for each in (provider, trace._TRACER_PROVIDER):
-            _hear(each)
+            if each is not None and hasattr(each, "add_span_processor") and each not in _providers:
+                _providers.add(each)
+                each.add_span_processor(_Processor())
         listeners.append(store)
         _stores.append(store)
         if not _setups:
@@ -100,13 +102,6 @@ def missing_instrumentations() -> list[str]:
     """Returns a sentence for each client whose requests the watches cannot see, while any watch goes on."""
     with _lock:
         return [text for setup in _setups for text in setup.instrumentations.missing]
-
-
-def _hear(provider: Any) -> None:
-    """Adds a processor to a provider of OpenTelemetry's SDK, once."""
-    if provider is not None and hasattr(provider, "add_span_processor") and provider not in _heard:
-        _heard.add(provider)
-        provider.add_span_processor(_Processor())
 
 
 def _add_content(span: Any, content: Mapping[str, Any]) -> None:
@@ -141,11 +136,10 @@ class _Processor:
 # Instrumentations -------------------------------------------------------------------------------------------------
 
 
-class Instrumentations:
-    """The instrumentations that are active for a watch. ``on_content`` gets messages that are on no span."""
+class _Instrumentations:
+    """The instrumentations that are active for the watches."""
 
-    def __init__(self, on_content: Callable[[Any, Mapping[str, Any]], None]) -> None:
-        self._on_content = on_content
+    def __init__(self) -> None:
         self._active: list[Any] = []
         self._missing: dict[str, str] = {}
         self._is_over = False
@@ -157,11 +151,11 @@ class Instrumentations:
 
     def activate(self) -> None:
         """Activates the instrumentations of the clients that are imported, and of each that will be."""
-        for client in _KNOWN:
+        for client in _INSTRUMENTORS:
             if client in sys.modules:
                 self._activate(client)
             elif find_spec("wrapt") is not None:  # which every instrumentation needs
-                import_module("wrapt").register_post_import_hook(partial(self._on_import, client), client)
+                import_module("wrapt").register_post_import_hook(partial(self._activate, client), client)
 
     def restore(self) -> None:
         """Ends what `activate` has begun."""
@@ -172,14 +166,11 @@ class Instrumentations:
             except Exception:
                 _log.exception("An instrumentation could not be ended")
 
-    def _on_import(self, client: str, module: Any) -> None:
-        self._activate(client)
-
-    def _activate(self, client: str) -> None:
-        if self._is_over or any(_is_active(*known) for known in _KNOWN[client]):
+    def _activate(self, client: str, client_module: Any = None) -> None:
+        if self._is_over or any(_is_active(module, name) for module, name in _INSTRUMENTORS[client]):
             return
         reasons: list[str] = []
-        for module, name in _KNOWN[client]:
+        for module, name in _INSTRUMENTORS[client]:
             try:
                 if not _is_installed(module):
                     continue
@@ -190,7 +181,7 @@ class Instrumentations:
                 ):
                     reasons.append(f"{_package(module)} needs opentelemetry-util-genai 1.0 or 1.1.")
                     continue  # it would record requests without their messages
-                hook = {"completion_hook": _CompletionHook(self._on_content)} if module.endswith("_v2") else {}
+                hook = {"completion_hook": _CompletionHook()} if module.endswith("_v2") else {}
                 instrumentor.instrument(tracer_provider=PRIVATE_PROVIDER, **hook)
             except Exception as error:  # its version does not fit the client, or the packages that it needs
                 _log.debug("The instrumentation %s cannot be used", module, exc_info=True)
@@ -200,7 +191,7 @@ class Instrumentations:
                 self._active.append(instrumentor)
                 return
             reasons.append(f"{_package(module)} is installed, but not for this version of {client}.")
-        names = " or ".join(_package(module) for module, _ in _KNOWN[client])
+        names = " or ".join(_package(module) for module, _ in _INSTRUMENTORS[client])
         self._missing[client] = " ".join(
             [f"Requests of the package {client} are not shown. Install {names}.", *reasons]
         )
@@ -225,18 +216,15 @@ def _is_active(module: str, name: str) -> bool:
 class _CompletionHook:
     """Gets the messages of a request whether or not they may be exported (opentelemetry-util-genai, CompletionHook)."""
 
-    def __init__(self, on_content: Callable[[Any, Mapping[str, Any]], None]) -> None:
-        self._on_content = on_content
-
     def on_completion(
         self, *, inputs: Any, outputs: Any, system_instruction: Any, span: Any = None, **others: Any
     ) -> None:
         """Takes the messages of a request that has ended."""
-        given = {
+        messages = {
             "gen_ai.system_instructions": system_instruction,
             "gen_ai.input.messages": inputs,
             "gen_ai.output.messages": outputs,
         }
-        self._on_content(
-            span, {name: json_text(list(map(dataclasses.asdict, each))) for name, each in given.items() if each}
+        _add_content(
+            span, {name: json_text(list(map(dataclasses.asdict, each))) for name, each in messages.items() if each}
         )

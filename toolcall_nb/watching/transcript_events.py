@@ -1,7 +1,7 @@
 """Turns readings of a run that goes on into events: `TranscriptFollower`.
 
-Each reading is a whole transcript. What is new in it is appended in the order in which it became known; what was said
-stays. So the transcript of the events grows like that of any other run.
+Each reading is a whole transcript. New parts of it are appended in the order in which they appeared; earlier events are
+never changed. So the transcript of the events grows like that of any other run.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class TranscriptFollower:
     """Yields the events that lead from each reading to the next."""
 
     def __init__(self) -> None:
-        self._known: Counter[Hashable] = Counter()  # parts that are no calls
-        self._shown: dict[str, ToolCall] = {}  # by the id that was shown first
-        self._ids: dict[str, str] = {}  # of a reading: the id that was shown first
+        self._sent_parts: Counter[Hashable] = Counter()  # parts that are no calls
+        self._sent_calls: dict[str, ToolCall] = {}  # by the id in the events
+        self._ids: dict[str, str] = {}  # by a call's id in the last reading: its id in the events
         self._running: set[str] = set()
         self._open: tuple[str, int] | None = None  # role and number of the open message
         self._metadata: str = ""
@@ -37,24 +37,28 @@ class TranscriptFollower:
     def update(self, transcript: Transcript) -> Iterator[Event]:
         """Yields the events for a new reading."""
         self._match(transcript)
-        told: Counter[Hashable] = Counter()
+        parts: Counter[Hashable] = Counter()
         for number, message in enumerate(transcript.messages):
             self._reasons[number] = message.finish_reason
             for part in message.parts:
                 if isinstance(part, ToolCall):
-                    yield from self._call(number, message, self._with_shown_ids(part))
+                    yield from self._call(number, message, self._with_sent_ids(part))
                     continue
                 key = message.role, type(part).__name__, json_text(part)
-                told[key] += 1
-                if told[key] > self._known[key]:
-                    self._known[key] += 1
+                parts[key] += 1
+                if parts[key] > self._sent_parts[key]:
+                    self._sent_parts[key] += 1
                     yield from self._message(number, message)
                     yield from part_events(part, str(next(self._numbers)))
-            yield from self._note_metadata(number, message)
+            if self._open == (message.role, number) and message.metadata:
+                text = json_text(message.metadata)
+                if text != self._metadata:
+                    self._metadata = text
+                    yield ev.MessageMetadata(message.metadata)
 
     def finish(self, reason: str | None) -> Iterator[Event]:
         """Ends the run: calls that still run are interrupted. ``reason`` is that of an early end."""
-        for call in self._shown.values():
+        for call in self._sent_calls.values():
             if not call.is_final and call.id in self._running:
                 yield ev.ToolInterrupted(call.id)
         if reason is not None:
@@ -80,43 +84,36 @@ class TranscriptFollower:
         reason = self._reasons.get(self._open[1]) if self._open is not None else None
         return ev.Finish(finish_reason=reason or "stop")
 
-    def _note_metadata(self, number: int, message: Message) -> Iterator[Event]:
-        if self._open == (message.role, number) and message.metadata:
-            text = json_text(message.metadata)
-            if text != self._metadata:
-                self._metadata = text
-                yield ev.MessageMetadata(message.metadata)
-
     # Calls
 
     def _match(self, transcript: Transcript) -> None:
-        """Finds for each call of a reading the one that was shown: by its start, else its id, else its name.
+        """Gives each call of a reading the id of its call in the events: by its start, else its id, else its name.
 
         A call without an id of its own may have another number in each reading.
         """
         former, self._ids = self._ids, {}
-        left = dict(self._shown)
+        unmatched = dict(self._sent_calls)
         starts: dict[Hashable, list[str]] = {}
-        for own, shown in left.items():
-            starts.setdefault(_start_of(shown), []).append(own)
+        for sent_id, sent in unmatched.items():
+            starts.setdefault(_start_of(sent), []).append(sent_id)
 
-        def note(call: ToolCall, own: str) -> None:
-            self._ids[call.id] = own
-            del left[own]
+        def note(call: ToolCall, sent_id: str) -> None:
+            self._ids[call.id] = sent_id
+            del unmatched[sent_id]
 
         for call in transcript.calls.values():
             if call.record.started is not None and (same := starts.get(_start_of(call))):
                 note(call, same.pop(0))
         others = [call for call in transcript.calls.values() if call.id not in self._ids]
         for call in others:
-            known = former.get(call.id)
-            if known in left and _may_be(left[known], call):
-                note(call, known)
-        taken = {*self._shown}
+            former_id = former.get(call.id)
+            if former_id in unmatched and _may_be(unmatched[former_id], call):
+                note(call, former_id)
+        taken = {*self._sent_calls}
         for call in [call for call in others if call.id not in self._ids]:
-            found = next((own for own, shown in left.items() if _may_be(shown, call)), None)
-            if found is not None:
-                note(call, found)
+            match = next((sent_id for sent_id, sent in unmatched.items() if _may_be(sent, call)), None)
+            if match is not None:
+                note(call, match)
                 continue
             free, number = call.id, 2
             while free in taken:
@@ -124,25 +121,25 @@ class TranscriptFollower:
             self._ids[call.id] = free
             taken.add(free)
 
-    def _with_shown_ids(self, call: ToolCall) -> ToolCall:
+    def _with_sent_ids(self, call: ToolCall) -> ToolCall:
         metadata = call.tool_metadata
         if metadata and metadata.get("parent") in self._ids:
             metadata = {**metadata, "parent": self._ids[metadata["parent"]]}
         return replace(call, id=self._ids[call.id], tool_metadata=metadata)
 
     def _call(self, number: int, message: Message, call: ToolCall) -> Iterator[Event]:
-        shown = self._shown.get(call.id)
-        if shown is not None and shown.is_final:
-            yield from self._times(call, shown)
+        sent = self._sent_calls.get(call.id)
+        if sent is not None and sent.is_final:
+            yield from self._times(call, sent)
             return
-        if shown is None:
+        if sent is None:
             yield from self._message(number, message)
-        self._shown[call.id] = call
-        if shown is None or (shown.input, shown.tool_metadata) != (call.input, call.tool_metadata):
-            yield from (event for event in call_events(_as_asked(call)))
-        said = "" if shown is None else shown.log
-        if call.log != said:
-            added = call.log[len(said) :] if call.log.startswith(said) else f"\n\n{call.log}"
+        self._sent_calls[call.id] = call
+        if sent is None or (sent.input, sent.tool_metadata) != (call.input, call.tool_metadata):
+            yield from call_events(_without_end(call))
+        sent_log = "" if sent is None else sent.log
+        if call.log != sent_log:
+            added = call.log[len(sent_log) :] if call.log.startswith(sent_log) else f"\n\n{call.log}"
             yield ev.ToolLog(call.id, added)
         if call.id not in self._running and (call.is_final or call.record.started is not None):
             self._running.add(call.id)
@@ -151,13 +148,13 @@ class TranscriptFollower:
             yield from (event for event in call_events(call) if isinstance(event, _ENDS))
             yield from self._times(call, None)
 
-    def _times(self, call: ToolCall, shown: ToolCall | None) -> Iterator[Event]:
-        """Yields the times of the call's span, if they are known and new."""
+    def _times(self, call: ToolCall, sent: ToolCall | None) -> Iterator[Event]:
+        """Yields the times of the call's span, if it has any that were not sent."""
         record = call.record
         if record.seconds is None and record.tokens is None:
             return
-        if shown is None or (shown.record.seconds, shown.record.tokens) != (record.seconds, record.tokens):
-            self._shown[call.id] = call
+        if sent is None or (sent.record.seconds, sent.record.tokens) != (record.seconds, record.tokens):
+            self._sent_calls[call.id] = call
             yield ev.ToolTimes(call.id, record.started, record.seconds, record.tokens)
 
 
@@ -167,12 +164,12 @@ def _start_of(call: ToolCall) -> Hashable:
     return call.name, None if started is None else round(started * 1_000_000)
 
 
-def _may_be(shown: ToolCall, call: ToolCall) -> bool:
-    """Whether a call may be one that was shown. Two with other starts are different calls."""
-    return shown.name == call.name and None in (shown.record.started, call.record.started)
+def _may_be(sent: ToolCall, call: ToolCall) -> bool:
+    """Whether a call of a reading may be one of the events. Two with other starts are different calls."""
+    return sent.name == call.name and None in (sent.record.started, call.record.started)
 
 
-def _as_asked(call: ToolCall) -> ToolCall:
-    """Returns the call without what comes after its arguments."""
-    given = {} if call.input is MISSING else call.input
-    return replace(call, state=State.INPUT_AVAILABLE, input=given, output=MISSING, error=None, traceback=None, log="")
+def _without_end(call: ToolCall) -> ToolCall:
+    """Returns the call as it was before its tool ran."""
+    value = {} if call.input is MISSING else call.input
+    return replace(call, state=State.INPUT_AVAILABLE, input=value, output=MISSING, error=None, traceback=None, log="")
