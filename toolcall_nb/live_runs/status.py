@@ -132,7 +132,7 @@ class RunStatus:
     def _forget(self, call: str) -> None:
         self._open.pop(call, None)
         self._running.discard(call)
-        self._asked = {approval: asked for approval, asked in self._asked.items() if asked != call}
+        self._asked = {approval: call_id for approval, call_id in self._asked.items() if call_id != call}
 
     def _name(self, call: str) -> str:
         return self._open.get(call, "call")
