@@ -84,42 +84,42 @@ def batch_nodes(
     ``transcripts`` is the HTML of transcripts by the number of their row, for a table that a notebook keeps; it has no
     times. Without it, a finished row has an empty fold for a page that asks for the transcript when it is opened.
     """
-    shown = rows[:SHOWN_ROWS]
+    first = rows[:SHOWN_ROWS]
     left_out = set() if transcripts is None else {"seconds"}  # what a notebook keeps is the same each time
     names = [
         name
         for name in _HEAD
-        if name not in left_out and (name not in _IF_KNOWN or any(getattr(row, name) for row in shown))
+        if name not in left_out and (name not in _IF_KNOWN or any(getattr(row, name) for row in first))
     ]
     head = "".join(_cell("th", name, name in _NUMBERS) for name in names)
-    body = "".join(_row(number, row, names, transcripts) for number, row in enumerate(shown))
-    hidden = len(rows) - len(shown)
+    body = "".join(_row(number, row, names, transcripts) for number, row in enumerate(first))
+    hidden = len(rows) - len(first)
     caption = f"<caption>{escape(format_hidden(hidden, 'rows'))}</caption>" if hidden else ""
     table = f'<table class="tc-batch">{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     counts = element("p", "tc-counts", describe_rows(rows, seconds))
     return [Node("counts", counts), Node("table", f'<div style="{_AROUND}">{table}</div>')]
 
 
-def transcript_html(transcript: Transcript, place: int) -> str:
-    """Returns a transcript as HTML without the style, for the row at ``place``; no key of a fold is there twice."""
+def transcript_html(transcript: Transcript, row: int) -> str:
+    """Returns a transcript as HTML without the style, for the row of this number; no key of a fold is there twice."""
     kept, _ = saved_value(transcript)
     look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values()))
-    first = (place + 1) * _NUMBER_SPACE
+    first = (row + 1) * _NUMBER_SPACE
     return serialise([message_node(first + number, message, look) for number, message in enumerate(kept.messages)])
 
 
 def _transcripts(rows: Sequence[RunRow], runs: Iterable[RecordedRun]) -> dict[int, str]:
     """Returns the HTML of the first transcripts, as many as an output may hold."""
-    places = [place for place, row in enumerate(rows[:SHOWN_ROWS]) if row.entry is not None]
-    found: dict[int, str] = {}
+    numbers = [number for number, row in enumerate(rows[:SHOWN_ROWS]) if row.entry is not None]
+    transcripts: dict[int, str] = {}
     size = 0
-    for place, run in zip(places[:_TRANSCRIPTS], runs, strict=False):
-        html = transcript_html(run.transcript, place)
+    for number, run in zip(numbers[:_TRANSCRIPTS], runs, strict=False):
+        html = transcript_html(run.transcript, number)
         size += len(html)
         if size > _CHARACTERS:
             break
-        found[place] = html
-    return found
+        transcripts[number] = html
+    return transcripts
 
 
 def _row(number: int, row: RunRow, names: Sequence[str], transcripts: Mapping[int, str] | None) -> str:

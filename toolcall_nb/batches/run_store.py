@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,24 +35,8 @@ _HEADER = b'{"t":0.0,"type":"data-recording",'
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 
 
-class RunStore(Protocol):
-    """Keeps the runs of a batch. Only one thread uses it."""
-
-    def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
-        """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
-
-    def write(self, job: RunJob, recording: Recording, error: str) -> RunEntry:
-        """Writes a run, in the place of an earlier one with the same key. Raises `UsageError` if it cannot."""
-
-    def close(self, keys: Sequence[str]) -> dict[str, RunEntry]:
-        """Returns all runs with these keys that there are, in this order."""
-
-    def release(self) -> None:
-        """Lets other batches use the files. Called once, at the end, whatever failed."""
-
-
 class FolderStore:
-    """A folder with a file for each run. A file appears when it is complete."""
+    """A folder with a file for each run. A file appears when it is complete. Only one thread uses a store."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder).expanduser()
@@ -130,16 +114,13 @@ class FileStore:
                 f"{self._path} is in use by another run_many, which would lose runs. Wait until that has ended, or "
                 "give another file.",
             )
+            try:
+                self._scan()
+            except (OSError, UsageError):
+                self._lock.release()
+                raise
         except OSError as error:
             raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
-        try:
-            self._scan()
-        except OSError as error:
-            self._lock.release()
-            raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
-        except UsageError:
-            self._lock.release()
-            raise
 
     def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
         """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
