@@ -62,7 +62,7 @@ class Runs(Sequence[RecordedRun]):
         self._entries = entries
         self._unread: tuple[UnreadFile, ...] = ()
         self._cache: str | None = None
-        self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
+        self._reader = _EntryReader()
 
     @property
     def entries(self) -> Sequence[RunEntry]:
@@ -93,7 +93,7 @@ class Runs(Sequence[RecordedRun]):
     def __getitem__(self, index: int | slice) -> RecordedRun | Runs:
         if isinstance(index, slice):
             return Runs(entries=self.entries[index])
-        return self._read(self.entries[index])
+        return self._reader.read(self.entries[index])
 
     def __repr__(self) -> str:
         if self._entries is None:
@@ -102,7 +102,10 @@ class Runs(Sequence[RecordedRun]):
 
     def with_entries(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
         """Yields each run with its entry in the index, reading the files once, one run after the other."""
-        return self._scan() if self._entries is None else read_entries(self._entries)
+        if self._entries is None:
+            return self._scan()
+        reader = _EntryReader()
+        return ((entry, reader.read(entry)) for entry in self._entries)
 
     @property
     def transcripts(self) -> Iterator[Transcript]:
@@ -186,18 +189,6 @@ class Runs(Sequence[RecordedRun]):
         """Shows the runs in a cell as a table."""
         return runs_bundle(self.entries, self._unread, include=include, exclude=exclude)
 
-    def _read(self, entry: RunEntry) -> RecordedRun:
-        """Reads one run. The file stays open, so that reading its runs one after the other reads it once."""
-        last, self._last = self._last, None
-        if last is None or last[0].source != entry.source or last[0].number >= entry.number:
-            last = (entry, enumerate(RecordedFile(entry.source).runs()))
-        numbered_runs = last[1]
-        for number, run in numbered_runs:
-            if number == entry.number and is_entry_of(entry, run):
-                self._last = (entry, numbered_runs)
-                return run
-        raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")
-
     def _scan(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
         """Yields the runs of all files, and has made the index when all were read."""
         entries: list[RunEntry] = []
@@ -224,31 +215,20 @@ def _is_plain_text(path: str, run: RecordedRun) -> bool:
     return suffix_of(path) == MARKDOWN and not (transcript.metadata or transcript.calls or len(transcript) > 1)
 
 
-def read_entries(entries: Iterable[RunEntry]) -> Iterator[tuple[RunEntry, RecordedRun]]:
-    """Yields the entries, in their order, each with its run. A file is read once for each stretch of its runs.
+class _EntryReader:
+    """Reads the runs of an index. A file stays open, so that reading its runs one after the other reads it once."""
 
-    Raises `UsageError` for a file that has changed since the entries were made.
-    """
-    for stretch in _stretches(entries):
-        source, wanted = stretch[0].source, iter(stretch)
-        entry = next(wanted, None)
-        for number, run in enumerate(RecordedFile(source).runs()):
-            if entry is not None and number == entry.number and is_entry_of(entry, run):
-                yield entry, run
-                entry = next(wanted, None)
-            if entry is None:
-                break
-        if entry is not None:
-            raise UsageError(f"{source} has changed since it was read. Call read_many again.")
+    def __init__(self) -> None:
+        self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
 
-
-def _stretches(entries: Iterable[RunEntry]) -> Iterator[list[RunEntry]]:
-    """Yields the entries in pieces, each of runs that follow each other in one file."""
-    stretch: list[RunEntry] = []
-    for entry in entries:
-        if stretch and (stretch[-1].source != entry.source or stretch[-1].number >= entry.number):
-            yield stretch
-            stretch = []
-        stretch.append(entry)
-    if stretch:
-        yield stretch
+    def read(self, entry: RunEntry) -> RecordedRun:
+        """Reads one run. Raises `UsageError` for a file that has changed since the entry was made."""
+        last, self._last = self._last, None
+        if last is None or last[0].source != entry.source or last[0].number >= entry.number:
+            last = (entry, enumerate(RecordedFile(entry.source).runs()))
+        numbered_runs = last[1]
+        for number, run in numbered_runs:
+            if number == entry.number and is_entry_of(entry, run):
+                self._last = (entry, numbered_runs)
+                return run
+        raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")

@@ -125,9 +125,6 @@ class Difference(Comparison, frozen=True):
         return make_bundle(makers, include, exclude)
 
 
-# Arguments ------------------------------------------------------------------------------------------------------
-
-
 def _ignored(words: str | Iterable[str]) -> tuple[str, ...]:
     aspects = [word.strip() for word in (words.split(",") if isinstance(words, str) else words) if word.strip()]
     unknown = [word for word in aspects if word not in IGNORABLE]

@@ -149,7 +149,8 @@ def _nullable(pandas: Any) -> Callable[[Any], Any]:
 def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntry, run: RecordedRun) -> None:
     messages = run.transcript.messages
     facts = {name: getattr(entry, name) for name in _RUNS if hasattr(entry, name)}
-    rows["runs"].append({"run": number, **facts, "record": _record(run), "events": _events(run.transcript)})
+    events = "\n".join(json_text(to_dict(event)) for event in run.transcript.events(timings=True))
+    rows["runs"].append({"run": number, **facts, "record": _record(run), "events": events})
     for row in call_rows(message_calls(messages), messages):
         texts = {name: None if row[name] is None else json_text(row[name]) for name in ("arguments", "result")}
         rows["calls"].append({"run": number, **row, **texts})
@@ -175,10 +176,6 @@ def _record(run: RecordedRun) -> str:
             "is_unfinished": run.is_unfinished,
         }
     )
-
-
-def _events(transcript: Transcript) -> str:
-    return "\n".join(json_text(to_dict(event)) for event in transcript.events(timings=True))
 
 
 def _run(record: Mapping[str, Any], events: str) -> RecordedRun:

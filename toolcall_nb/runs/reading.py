@@ -16,9 +16,9 @@ from toolcall_nb.core.addresses import is_url
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.paths import is_remote
+from toolcall_nb.runs.paths import is_remote, suffix_of
 from toolcall_nb.runs.recorded_file import read_markdown
-from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_transcript_file
+from toolcall_nb.runs.transcript_files import FILE_FORMATS, READABLE, read_transcript_file
 from toolcall_nb.sources.event_loop import iterate
 from toolcall_nb.sources.http_exchange import displayed_url, fetch_events
 from toolcall_nb.sources.http_responses import is_response, must_be_awaited
@@ -97,7 +97,7 @@ def _is_path(text: str) -> bool:
         return False
     if is_remote(text):
         return len(text.split()) == 1
-    return has_known_suffix(text) or (bool(os.path.splitext(text)[1]) and os.path.isfile(text))
+    return suffix_of(text) in FILE_FORMATS or (bool(os.path.splitext(text)[1]) and os.path.isfile(text))
 
 
 def _value_transcript(thing: Any, dialect: str | None, verb: str) -> Transcript | None:

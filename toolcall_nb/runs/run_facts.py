@@ -8,7 +8,7 @@ two.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from typing import Any, TypeAlias
@@ -285,11 +285,10 @@ def _with_usage(message: Message, parts: Sequence[Part], requests: Sequence[_Pai
     metadata |= to_metadata([usage for usage in usages if usage.usage])
     model = next((request.model for request, _ in reversed(requests) if request.model), None)
     metadata |= {"model": model} if model else {}
-    return replace(message, metadata=metadata, parts=tuple(_counted(part, added) for part in parts))
-
-
-def _counted(part: Part, added: Mapping[str, int]) -> Part:
-    if not isinstance(part, ToolCall) or part.id not in added:
-        return part
-    record = CallRecord(started=part.record.started, seconds=part.record.seconds, tokens=added[part.id])
-    return replace(part, record=record)
+    counted_parts = []
+    for part in parts:
+        if isinstance(part, ToolCall) and part.id in added:
+            record = CallRecord(started=part.record.started, seconds=part.record.seconds, tokens=added[part.id])
+            part = replace(part, record=record)
+        counted_parts.append(part)
+    return replace(message, metadata=metadata, parts=tuple(counted_parts))

@@ -58,9 +58,6 @@ class RunItem(Struct, eq=False):
     turn: int | None = None
 
 
-# Items ----------------------------------------------------------------------------------------------------------
-
-
 def run_items(transcript: Transcript, *, has_text: bool = True) -> list[RunItem]:
     """Returns the run, its messages and their parts, in order. Without ``has_text``, texts are left out."""
     items = [_item("run", "run", None, transcript, "run")]

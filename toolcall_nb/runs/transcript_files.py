@@ -104,16 +104,8 @@ def check_writable(path: Path) -> _Writer:
     return file_format.write
 
 
-def has_known_suffix(name: str) -> bool:
-    """Whether the name ends with a suffix that is read or written."""
-    return suffix_of(name) in FILE_FORMATS
-
-
 def _listed(suffixes: tuple[str, ...]) -> str:
     return f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
-
-
-# Writing ------------------------------------------------------------------------------------------------------
 
 
 def _to_json(transcript: Transcript, timings: bool) -> str:
