@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolcall_nb import Chat, MockModel, register_secret, run_many
 from toolcall_nb.approvals import Decision
@@ -361,6 +362,12 @@ class TestComparing:
             runs.compare(0, models=["a", "d"])
         with pytest.raises(UsageError, match="two are needed"):
             runs.compare(7)
+
+    def test_a_run_that_was_stopped_is_not_compared(self) -> None:
+        runs = run_many(["one"], models={"a": echo, "b": shout, "c": echo})
+        stopped = replace(runs.rows[0], state=RowState.STOPPED, entry=None)
+        (difference,) = BatchRuns([stopped, *runs.rows[1:]]).compare()
+        assert (difference.names, bool(difference)) == (("b", "c"), True)
 
     def test_the_table_has_a_row_for_each_run(self) -> None:
         table = run_many(["one"], models="mock", tools=[weather], repeat=2, speed=None).table

@@ -66,7 +66,7 @@ class BatchRuns(Runs):
         """
         runs = {
             row.model: index
-            for index, row in enumerate(row for row in self.rows)
+            for index, row in enumerate(row for row in self.rows if row.entry is not None)
             if row.prompt_number == prompt and row.number == number
         }
         if unknown := [name for name in models if name not in runs]:
