@@ -33,14 +33,14 @@ _SECOND = 10**9
 
 
 def span_key(span: Any) -> str:
-    """Returns what identifies a span, private or not."""
+    """Returns the key of a span, private or not."""
     if isinstance(span, PrivateSpan):
         return span.key
     return format(span.get_span_context().span_id, "016x")
 
 
 class _KeptSpan(Struct, eq=False):
-    """A span that is kept. ``version`` counts its changes; ``read`` is what was read from it, until it changes."""
+    """A span that is kept. ``version`` counts its changes; ``read`` is its last reading."""
 
     source: Any
     key: str
@@ -51,16 +51,12 @@ class _KeptSpan(Struct, eq=False):
 
 
 class SpanStore:
-    """Keeps spans and reads them. Safe in any thread.
+    """Keeps spans and reads them. Safe in any thread. ``left_out`` is the number of spans beyond `MOST_SPANS`."""
 
-    ``left_out`` is the number of spans beyond the ``most`` that are kept, by default `MOST_SPANS`.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self) -> None:
         self.left_out = 0
         self._began = time.time_ns()
         self.changed = threading.Event()
-        self._most = MOST_SPANS if most is None else most
         self._lock = threading.Lock()
         self._kept: dict[str, _KeptSpan] = {}
         self._readings: dict[tuple[tuple[str, int], ...], Transcript] = {}
@@ -69,7 +65,7 @@ class SpanStore:
         """Adds a span; ``around`` is the span that was current when it started."""
         key, parent = span_key(span), span_key(around)
         with self._lock:
-            if len(self._kept) >= self._most:
+            if len(self._kept) >= MOST_SPANS:
                 self.left_out += 1
                 return
             self._kept[key] = _KeptSpan(span, key, parent if parent in self._kept else None)
