@@ -32,7 +32,7 @@ _log = logger("toolcall_nb.batches")
 _TICK = 0.2
 """Seconds between two looks at the clock, the button Stop and the rows of a display."""
 _ATTEMPTS = 3
-"""How often a run is begun whose provider asks to wait."""
+"""How often a run is started if its provider asks to wait."""
 _TO_STOP = 5.0
 """Seconds that runs have to end after Stop."""
 
@@ -43,7 +43,7 @@ class BatchDisplay(Protocol):
     """Shows a batch while it goes on. Its errors are logged and do not end the batch."""
 
     def update(self, progress: BatchProgress) -> None:
-        """Shows what is new. Called several times a second."""
+        """Shows the changed rows. Called several times a second."""
 
     def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
         """Shows the end."""
@@ -65,7 +65,7 @@ def run_batch(
 ) -> BatchRuns:
     """Runs each prompt with each model, ``repeat`` times, and returns the runs; see `toolcall_nb.run_many`.
 
-    ``settings`` are those of each run's chat. ``display`` makes what shows the batch.
+    ``settings`` are those of each run's chat. ``display`` makes the display of the batch.
     """
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise UsageError(f"workers is a whole number of at least 1, but is {workers!r:.100}.")

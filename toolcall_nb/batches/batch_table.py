@@ -171,7 +171,7 @@ def describe_rows(rows: Sequence[RunRow], seconds: float | None = None) -> str:
 
 
 def row_line(row: RunRow, *, has_time: bool = True) -> str:
-    """Returns a run in one line: its state, prompt, model and repetition, and the numbers that are known of it.
+    """Returns a run in one line: its state, prompt, model, repetition and known numbers.
 
     Without ``has_time`` the line is the same each time that the same answers come.
     """

@@ -26,7 +26,7 @@ class RowState(StrEnum):
 
 
 class RunRow(Struct, kw_only=True):
-    """One run of a batch as a table shows it. What is not known is None.
+    """One run of a batch as a table shows it. Unknown values are None.
 
     ``number`` is the repetition, from 1. ``tokens`` are those of prompts and answers, ``cost`` is in US dollars.
     ``calls`` counts all calls, ``errors`` and ``denied`` those that ended so. ``note`` says what the run waits for, or

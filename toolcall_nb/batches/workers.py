@@ -73,7 +73,7 @@ class RateLimits:
         self._lock = threading.Lock()
 
     def hold(self, model: str, seconds: float) -> None:
-        """Lets no request to the model begin for so long; a longer pause that was asked for before stays."""
+        """Lets no request to the model begin for this time; a longer pause that is set stays."""
         with self._lock:
             until = self._clock() + min(seconds, LONGEST_PAUSE)
             self._until[model] = max(until, self._until.get(model, until))

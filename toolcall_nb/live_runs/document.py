@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from toolcall_nb.render import LiveHtml
     from toolcall_nb.render.html_output.nodes import Patch
 
-
 _Step: TypeAlias = dict[str, Any]
 
 _STARTS = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError})
 _TIMED = frozenset({ev.ToolExecution, ev.Abort, *CALL_ENDS})
 """The events that start or stop a clock."""
-
 
 _Clock: TypeAlias = dict[str, float | bool]
 """``elapsed`` in seconds, and whether it is ``running``."""
@@ -43,7 +41,7 @@ class Clocks:
     """One clock for the run and one for each node that is timed. A clock starts once and stops once.
 
     ``now`` returns seconds. The run's clock starts now, or started when ``now`` was ``began``. `news` holds the clocks
-    that changed; who sends them empties it.
+    that changed; the sender empties it.
     """
 
     def __init__(self, now: Callable[[], float], began: float | None = None) -> None:
@@ -244,7 +242,7 @@ class LiveDocument:
         return step
 
     def state(self) -> _Step:
-        """Returns everything, with the announcements that still hold: who gets this may not have heard them.
+        """Returns everything, with the announcements that still hold: a page that opens now has heard none.
 
         What is not sent yet is sent first, so that the next step fits this state. After a torn event it is only here.
         """

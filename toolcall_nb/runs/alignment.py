@@ -75,11 +75,11 @@ def _align(a: Sequence[Any], b: Sequence[Any], score: Score | None) -> Alignment
             pairs += anchors
             gaps += _between(gap, anchors)
             continue
-        near, far = _candidates(a, b, gap, score)
-        if len(near) * len(far) <= SMALL_GAP:
-            pairs += _best(a, b, near, far, score)
+        positions_a, positions_b = _candidates(a, b, gap, score)
+        if len(positions_a) * len(positions_b) <= SMALL_GAP:
+            pairs += _best(a, b, positions_a, positions_b, score)
         else:
-            nearest = list(_nearest(a, b, near, far, score))
+            nearest = list(_nearest(a, b, positions_a, positions_b, score))
             pairs += nearest
             coarse += nearest
     return Alignment(sorted(pairs), frozenset(coarse))
@@ -140,22 +140,22 @@ def _candidates(a: Sequence[Any], b: Sequence[Any], gap: _Gap, score: Score | No
 
 
 def _best(
-    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+    a: Sequence[Any], b: Sequence[Any], positions_a: list[int], positions_b: list[int], score: Score | None
 ) -> Iterator[tuple[int, int]]:
     """Yields the pairs, in order, with the highest sum of scores."""
-    scores = [[int(a[i] == b[j]) if score is None else score(i, j) for j in far] for i in near]
-    best = [[0] * (len(far) + 1) for _ in range(len(near) + 1)]
-    for i in range(len(near) - 1, -1, -1):
+    scores = [[int(a[i] == b[j]) if score is None else score(i, j) for j in positions_b] for i in positions_a]
+    best = [[0] * (len(positions_b) + 1) for _ in range(len(positions_a) + 1)]
+    for i in range(len(positions_a) - 1, -1, -1):
         below, row, fits = best[i + 1], best[i], scores[i]
-        for j in range(len(far) - 1, -1, -1):
+        for j in range(len(positions_b) - 1, -1, -1):
             value = row[j + 1] if row[j + 1] > below[j] else below[j]
             fit = fits[j]
             row[j] = fit + below[j + 1] if fit and fit + below[j + 1] >= value else value
     i = j = 0
-    while i < len(near) and j < len(far):
+    while i < len(positions_a) and j < len(positions_b):
         fit = scores[i][j]
         if fit and best[i][j] == fit + best[i + 1][j + 1]:
-            yield near[i], far[j]
+            yield positions_a[i], positions_b[j]
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
@@ -164,23 +164,23 @@ def _best(
 
 
 def _nearest(
-    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+    a: Sequence[Any], b: Sequence[Any], positions_a: list[int], positions_b: list[int], score: Score | None
 ) -> Iterator[tuple[int, int]]:
     """Yields for each item the next one within the window that is equal, or else one that is similar."""
-    indices: dict[Any, list[int]] = defaultdict(list)  # in ``far``, by key
-    for index, j in enumerate(far):
+    indices: dict[Any, list[int]] = defaultdict(list)  # in ``positions_b``, by key
+    for index, j in enumerate(positions_b):
         indices[b[j]].append(index)
     start = 0
-    for i in near:
+    for i in positions_a:
         equal = indices.get(a[i], ())
         number = bisect_left(equal, start)
         is_near = number < len(equal) and equal[number] < start + WINDOW
         partner: int | None = equal[number] if is_near else None
         if partner is None and score is not None:
-            window = range(start, min(start + WINDOW, len(far)))
-            partner = next((index for index in window if score(i, far[index])), None)
+            window = range(start, min(start + WINDOW, len(positions_b)))
+            partner = next((index for index in window if score(i, positions_b[index])), None)
         if partner is not None:
-            yield i, far[partner]
+            yield i, positions_b[partner]
             start = partner + 1
 
 

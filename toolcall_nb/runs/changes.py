@@ -126,7 +126,7 @@ def _approval_ids(call: ToolCall) -> list[Any]:
 
 
 def _tool_metadata(call: ToolCall) -> dict[str, Any]:
-    """Returns the metadata without the parent: the rows of a comparison show what is inside of what."""
+    """Returns the metadata without the parent: the rows of a comparison are nested already."""
     return {key: value for key, value in (call.tool_metadata or {}).items() if key != "parent"}
 
 

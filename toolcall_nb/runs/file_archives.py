@@ -75,7 +75,13 @@ def _most_bytes(file: IO[bytes]) -> int:
 def _content(archive: ZipFile, member: ZipInfo, most: int) -> bytes:
     """Returns the bytes of a member. Raises `_TooLarge` if they are more than ``most``."""
     if member.compress_type == _ZSTANDARD:
-        data = _decompress(_compressed(archive, member), most)
+        file = archive.fp
+        if file is None or member.flag_bits & 1:
+            raise ValueError("it is encrypted")
+        file.seek(member.header_offset)
+        name, extra = struct.unpack("<26x2H", file.read(_LOCAL_HEADER))
+        file.seek(name + extra, os.SEEK_CUR)
+        data = _decompress(file.read(member.compress_size), most)
         if len(data) <= most and zlib.crc32(data) != member.CRC:
             raise ValueError("its checksum is wrong")
     else:
@@ -84,17 +90,6 @@ def _content(archive: ZipFile, member: ZipInfo, most: int) -> bytes:
     if len(data) > most:
         raise _TooLarge
     return data
-
-
-def _compressed(archive: ZipFile, member: ZipInfo) -> bytes:
-    """Returns the bytes of a member as they are in the archive."""
-    file = archive.fp
-    if file is None or member.flag_bits & 1:
-        raise ValueError("it is encrypted")
-    file.seek(member.header_offset)
-    name, extra = struct.unpack("<26x2H", file.read(_LOCAL_HEADER))
-    file.seek(name + extra, os.SEEK_CUR)
-    return file.read(member.compress_size)
 
 
 def _decompress(data: bytes, most: int) -> bytes:

@@ -126,7 +126,7 @@ class _Pairing:
     # The order of the rows
 
     def pairs(self) -> list[ItemPair]:
-        """Returns all pairs in the order of the second run; what only the first has stands where it was."""
+        """Returns all pairs in the order of the second run; items that only the first has keep their position."""
         rows: list[ItemPair] = []
         open_levels = [(self._merged(None, None), 0)]
         while open_levels:

@@ -209,7 +209,7 @@ def _schema(arrow: Any, columns: Mapping[str, str]) -> Any:
 def _flush(
     arrow: Any, writers: Mapping[str, Any], schemas: Mapping[str, Any], rows: dict[str, list[dict[str, Any]]]
 ) -> int:
-    """Writes the rows and forgets them. Returns the size of what is left: 0."""
+    """Writes the rows and clears them. Returns the number of characters that are kept: 0."""
     for name, listed in rows.items():
         columns = {column: [_cell(kind, row[column]) for row in listed] for column, kind in _SCHEMAS[name].items()}
         if listed:

@@ -73,7 +73,7 @@ def runs_bundle(
 
 
 def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
-    """Returns the texts of the rows. A column of which nothing is known is left out."""
+    """Returns the texts of the rows. A column without any value is left out."""
     rows = [
         {
             **{"run": f"{number}", "title": one_line((entry.title or entry.prompt or entry.id)[:_TITLE])},

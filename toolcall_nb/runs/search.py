@@ -204,7 +204,7 @@ class MarkdownLines:
         return position if index is None else index
 
     def _end_of(self, part: Part, position: int) -> int:
-        """Returns the index of the line behind what is certain to be of the part."""
+        """Returns the index of the line after the last one that certainly belongs to the part."""
         for line in _text_lines(part):
             index = self._index(line, position, min(position + _NEAR, len(self._lines)))
             position = position if index is None else index + 1
