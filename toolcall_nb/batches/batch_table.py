@@ -124,6 +124,7 @@ def _transcripts(rows: Sequence[RunRow], runs: Iterable[RecordedRun]) -> dict[in
 
 def _row(number: int, row: RunRow, names: Sequence[str], transcripts: Mapping[int, str] | None) -> str:
     cells = {
+        "prompt": saved_text(row.prompt),
         "label": saved_text(row.model),
         "repetition": f"{row.number}",
         "seconds": "" if row.seconds is None else format_seconds(row.seconds),
@@ -133,11 +134,10 @@ def _row(number: int, row: RunRow, names: Sequence[str], transcripts: Mapping[in
         "errors": f"{row.errors or ''}",
         "denied": f"{row.denied or ''}",
     }
-    prompt, note = saved_text(row.prompt), saved_text(row.note[:_NOTE])
     drawn = {name: _cell("td", text, name in _NUMBERS) for name, text in cells.items()}
-    drawn["prompt"] = _cell("td", prompt, False)
     state = "made before" if row.was_there and row.outcome == RowState.DONE else row.outcome
     drawn["state"] = f"<td>{element('span', 'tc-state', state)}</td>"
+    note = saved_text(row.note[:_NOTE])
     below = element("p", "tc-note", note) if note else ""
     if row.entry is not None and (transcripts is None or number in transcripts):
         inside = "" if transcripts is None else transcripts[number]

@@ -81,7 +81,7 @@ class RateLimits:
     def remaining(self, model: str) -> float:
         """Returns the seconds until a request to the model may begin; 0 if it may now."""
         with self._lock:
-            return max(0.0, self._until.get(model, 0.0) - self._clock()) if model in self._until else 0.0
+            return max(0.0, self._until[model] - self._clock()) if model in self._until else 0.0
 
     def wait(self, model: str, stopping: threading.Event) -> None:
         """Waits until a request may begin, or until ``stopping`` is set."""

@@ -117,7 +117,7 @@ class RecordedFile:
         broken = f"{self.path}, {self.problems[0].message}. " if self.problems else ""
         raise UnknownFormatError(
             f"{broken}{self.path} holds no transcript: neither a reply, nor messages, nor a stream of a known format.",
-            list(dict.fromkeys(each.title for each in (*TRACE_FORMATS, *FORMATS))),
+            list(dict.fromkeys([*(each.title for each in TRACE_FORMATS), *(each.title for each in FORMATS)])),
         )
 
 
