@@ -160,7 +160,14 @@ class FileStore:
         others = [key for key in self._stretches if key not in {*keys}]
         wanted = [self._stretches[key].start for key in (*ordered, *others)]
         if wanted != self._starts:
-            self._rewrite([*ordered, *others])
+            try:
+                with self._path.open("rb") as file, replaced_file(self._path) as new:
+                    for key in (*ordered, *others):
+                        start, end = self._stretches[key]
+                        file.seek(start)
+                        new.write(file.read(end - start))
+            except OSError as problem:
+                raise UsageError(f"{self._path} cannot be written: {problem}.") from None
         return {
             key: replace(self._entries[key], number=number)
             for number, key in enumerate(ordered)
@@ -170,16 +177,6 @@ class FileStore:
     def release(self) -> None:
         """Lets other batches use the file."""
         self._lock.release()
-
-    def _rewrite(self, keys: Sequence[str]) -> None:
-        try:
-            with self._path.open("rb") as file, replaced_file(self._path) as new:
-                for key in keys:
-                    start, end = self._stretches[key]
-                    file.seek(start)
-                    new.write(file.read(end - start))
-        except OSError as problem:
-            raise UsageError(f"{self._path} cannot be written: {problem}.") from None
 
     def _scan(self) -> None:
         """Finds the runs of the file, and removes one at its end whose writing was cut off."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -128,7 +128,8 @@ def _read(conversation: list[_KeptSpan], began: int) -> Transcript:
     spans = _with_inner_requests([_span(kept) for kept in conversation])
     transcript = read_trace(build_tree(spans)).transcript
     names = {call.name for call in transcript.calls.values() if not call.is_final and call.record.started is None}
-    running = {span.id for span in spans if _is_run_of(span, names)}
+    # An open span whose kind is not recorded yet, with the name of a requested call, is the call
+    running = {span.id for span in spans if span.end is None and span.name in names and kind_of(span) == "other"}
     if running:
         tool = {"gen_ai.operation.name": "execute_tool"}
         marked = [replace(span, attributes=span.attributes | tool) if span.id in running else span for span in spans]
@@ -138,11 +139,6 @@ def _read(conversation: list[_KeptSpan], began: int) -> Transcript:
         if call.record.started is not None:
             call.record.started += shift
     return transcript
-
-
-def _is_run_of(span: Span, names: Collection[str]) -> bool:
-    """Whether an open span whose kind is not recorded yet has the name of a requested call."""
-    return span.end is None and span.name in names and kind_of(span) == "other"
 
 
 def _with_inner_requests(spans: list[Span]) -> list[Span]:
