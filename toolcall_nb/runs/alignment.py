@@ -98,7 +98,7 @@ def _without_ends(a: Sequence[Any], b: Sequence[Any], gap: _Gap, pairs: list[tup
 
 
 def _anchors(a: Sequence[Any], b: Sequence[Any], gap: _Gap) -> list[tuple[int, int]]:
-    """Returns the longest row of pairs, in order, whose key occurs once on each side of the gap."""
+    """Returns the longest sequence of pairs, in order, whose key occurs once on each side of the gap."""
     counts_a, counts_b = Counter(a[gap.a : gap.a_end]), Counter(b[gap.b : gap.b_end])
     unique_b = {b[j]: j for j in range(gap.b, gap.b_end) if counts_b[b[j]] == 1}
     unique = [(i, unique_b[a[i]]) for i in range(gap.a, gap.a_end) if counts_a[a[i]] == 1 and a[i] in unique_b]
