@@ -65,11 +65,11 @@ def test_secrets_of_this_process_are_masked_in_what_another_one_answered(
 
 
 def test_a_model_that_is_told_to_wait_is_asked_again(pool: ProcessPoolExecutor, tmp_path: Path) -> None:
-    place = tmp_path / "asked"
+    flag = tmp_path / "asked"
 
     def limited(messages: Sequence[Any]) -> str:
-        if not place.exists():
-            place.touch()
+        if not flag.exists():
+            flag.touch()
             raise ModelError("Too many requests.", may_retry=True, retry_after=0.05)
         return "fine"
 
@@ -158,12 +158,12 @@ def _cut(model: MockModel) -> Any:
     return with_faults(model, cut(1))
 
 
-@pytest.mark.parametrize("place", ["threads", "processes", "an executor of threads"])
+@pytest.mark.parametrize("executor_kind", ["threads", "processes", "an executor of threads"])
 @pytest.mark.parametrize("wrap", [lambda model: model, _cut], ids=["plain", "with faults"])
-def test_a_script_begins_anew_for_each_run(pool: ProcessPoolExecutor, place: str, wrap: Any) -> None:
+def test_a_script_begins_anew_for_each_run(pool: ProcessPoolExecutor, executor_kind: str, wrap: Any) -> None:
     model = MockModel(script=[[("length", {"text": "four"})], "Done."])
     with ThreadPoolExecutor(2) as threads:
-        executor = {"threads": None, "processes": pool, "an executor of threads": threads}[place]
+        executor = {"threads": None, "processes": pool, "an executor of threads": threads}[executor_kind]
         runs = run_many(["a", "b", "c"], models={"scripted": wrap(model)}, tools=[length], repeat=2, executor=executor)
     assert [(row.state, row.calls) for row in runs.rows] == [("done", 1)] * 6
     assert model.script is not None

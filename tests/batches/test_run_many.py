@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolcall_nb import Chat, MockModel, register_secret, run_many
 from toolcall_nb.approvals import Decision
 from toolcall_nb.batches import BatchProgress, BatchRuns, RowState, run_batch
-from toolcall_nb.batches.rate_limits import RateLimits
+from toolcall_nb.batches.workers import RateLimits
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
@@ -48,8 +49,8 @@ def answers(runs: Any) -> list[str]:
 class TestCombinations:
     def test_each_prompt_runs_with_each_model_so_many_times_in_a_chat_of_its_own(self) -> None:
         runs = run_many(["one", "two"], models=[echo, shout], repeat=2)
-        said = ["You said: one"] * 2 + ["YOU SAID: ONE"] * 2 + ["You said: two"] * 2 + ["YOU SAID: TWO"] * 2
-        assert answers(runs) == said
+        expected = ["You said: one"] * 2 + ["YOU SAID: ONE"] * 2 + ["You said: two"] * 2 + ["YOU SAID: TWO"] * 2
+        assert answers(runs) == expected
         assert [(row.prompt, row.model, row.number) for row in runs.rows[:3]] == [
             ("one", "echo", 1),
             ("one", "echo", 2),
@@ -73,9 +74,9 @@ class TestCombinations:
     def test_a_prompt_may_be_a_transcript_or_messages_to_continue_from(self) -> None:
         chat = Chat(echo)
         chat.send("Hello.")
-        asked = chat.transcript + Transcript((Message("user", (TextPart("And now?"),)),))
+        prompt = chat.transcript + Transcript((Message("user", (TextPart("And now?"),)),))
         messages = [{"role": "user", "content": "From messages."}]
-        runs = run_many([asked, messages, [*asked.messages]], models=echo)
+        runs = run_many([prompt, messages, [*prompt.messages]], models=echo)
         assert answers(runs) == ["You said: And now?", "You said: From messages.", "You said: And now?"]
         assert [len(run.transcript) for run in runs] == [4, 2, 4]
         assert runs[0].transcript[:2] == chat.transcript
@@ -117,12 +118,12 @@ class TestBadInput:
         self, arguments: dict[str, Any], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        asked: list[Any] = []
-        given = {"prompts": ["ok"], "models": [asked.append], **arguments}
+        requests: list[Any] = []
+        given = {"prompts": ["ok"], "models": [requests.append], **arguments}
         with pytest.raises(UsageError) as raised:
             run_many(given.pop("prompts"), **given)
         assert says in str(raised.value)
-        assert (asked, [*tmp_path.rglob("*.*")]) == ([], [])
+        assert (requests, [*tmp_path.rglob("*.*")]) == ([], [])
 
     def test_a_file_of_something_else_is_left_alone(self, tmp_path: Path) -> None:
         path = tmp_path / "notes.jsonl"
@@ -141,16 +142,16 @@ class TestWhatIsWritten:
     def test_the_runs_can_be_read_from_there_and_only_missing_ones_are_made_again(
         self, kind: int, tmp_path: Path
     ) -> None:
-        asked: list[str] = []
+        prompts: list[str] = []
 
         def model(messages: Sequence[Any]) -> str:
-            asked.append(messages[-1]["content"])
-            return f"{len(asked)}"
+            prompts.append(messages[-1]["content"])
+            return f"{len(prompts)}"
 
-        place: dict[str, Any] = places(tmp_path)[kind]
-        first = run_many(["a", "b"], models=model, workers=1, **place)
-        again = run_many(["c", "a", "b"], models=model, workers=1, repeat=2, **place)
-        assert asked == ["a", "b", "c", "c", "a", "b"]
+        target: dict[str, Any] = places(tmp_path)[kind]
+        first = run_many(["a", "b"], models=model, workers=1, **target)
+        again = run_many(["c", "a", "b"], models=model, workers=1, repeat=2, **target)
+        assert prompts == ["a", "b", "c", "c", "a", "b"]
         if kind == 0:
             assert answers(first) == ["1", "2"]
         else:
@@ -158,13 +159,13 @@ class TestWhatIsWritten:
                 answers(first)
         assert answers(again) == ["3", "4", "1", "5", "2", "6"]
         assert [row.was_there for row in again.rows] == [False, False, True, False, True, False]
-        read = read_many(place["folder"] if kind == 0 else place["file"])
+        read = read_many(target["folder"] if kind == 0 else target["file"])
         assert sorted(run.id for run in read) == sorted(row.key for row in again.rows)
         if kind == 1:
             assert answers(read) == answers(again)
-        run_many(["a"], models=model, system="Otherwise.", **place)
-        run_many(["a"], models=model, resume=False, **place)
-        assert asked[6:] == ["a", "a"]
+        run_many(["a"], models=model, system="Otherwise.", **target)
+        run_many(["a"], models=model, resume=False, **target)
+        assert prompts[6:] == ["a", "a"]
 
     @pytest.mark.parametrize("kind", [0, 1], ids=["folder", "file"])
     def test_a_run_that_failed_is_written_and_made_again(self, kind: int, tmp_path: Path) -> None:
@@ -175,14 +176,14 @@ class TestWhatIsWritten:
                 raise ModelError("No answer today.")
             return reply
 
-        place: dict[str, Any] = places(tmp_path)[kind]
-        first = run_many(["a", "b"], models=model, workers=1, **place)
+        target: dict[str, Any] = places(tmp_path)[kind]
+        first = run_many(["a", "b"], models=model, workers=1, **target)
         assert [row.state for row in first.rows] == [RowState.DONE, RowState.ERROR]
         assert "No answer today." in first.rows[1].note
         assert first[1].extra["run"]["state"] == "error"
-        again = run_many(["a", "b"], models=model, workers=1, **place)
+        again = run_many(["a", "b"], models=model, workers=1, **target)
         assert ([row.state for row in again.rows], replies) == ([RowState.DONE] * 2, [])
-        assert len(read_many(place["folder"] if kind == 0 else place["file"])) == 2
+        assert len(read_many(target["folder"] if kind == 0 else target["file"])) == 2
 
     def test_a_run_whose_writing_was_cut_off_is_made_again(self, tmp_path: Path) -> None:
         path = tmp_path / "runs.jsonl"
@@ -234,34 +235,34 @@ class TestFailures:
         assert repr(runs) == "<BatchRuns: 3 of 3 runs, 1 not done>"
 
     def test_a_model_that_is_told_to_wait_holds_back_all_of_its_runs_and_no_others(self) -> None:
-        asked: list[str] = []
+        prompts: list[str] = []
 
         def limited(messages: Sequence[Any]) -> str:
-            asked.append(messages[-1]["content"])
-            if len(asked) == 1:
+            prompts.append(messages[-1]["content"])
+            if len(prompts) == 1:
                 raise ModelError("Too many requests.", may_retry=True, retry_after=0.2)
             return "fine"
 
         runs = run_many(["a", "b"], models=[limited, echo], workers=1, retries=0)
         assert [row.state for row in runs.rows] == [RowState.DONE] * 4
-        assert asked == ["a", "a", "b"]  # not b while a waits
+        assert prompts == ["a", "a", "b"]  # not b while a waits
 
     def test_a_pause_ends_when_its_time_is_over_and_a_shorter_one_does_not_end_it(self) -> None:
         now = [100.0]
         limits = RateLimits(clock=lambda: now[0])
         limits.hold("small", 20)
         limits.hold("small", 5)
-        assert (limits.left("small"), limits.left("large")) == (20, 0)
+        assert (limits.remaining("small"), limits.remaining("large")) == (20, 0)
         now[0] = 121.0
-        assert limits.left("small") == 0
+        assert limits.remaining("small") == 0
 
     def test_the_chat_s_own_wait_holds_back_the_other_runs_too(self) -> None:
-        asked: list[str] = []
+        prompts: list[str] = []
         is_held, may_go = threading.Event(), threading.Event()
 
         def limited(messages: Sequence[Any]) -> str:
-            asked.append(messages[-1]["content"])
-            if len(asked) == 1:
+            prompts.append(messages[-1]["content"])
+            if len(prompts) == 1:
                 raise ModelError("Too many requests.", may_retry=True, retry_after=0.1)
             return "fine"
 
@@ -279,7 +280,7 @@ class TestFailures:
             def close(self, progress: BatchProgress, runs: BatchRuns) -> None: ...
 
         runs = run_batch(["a", "b"], models=limited, workers=1, display=Watch, settings={"pause": pause, "retries": 1})
-        assert ([row.state for row in runs.rows], asked) == ([RowState.DONE] * 2, ["a", "a", "b"])
+        assert ([row.state for row in runs.rows], prompts) == ([RowState.DONE] * 2, ["a", "a", "b"])
 
     def test_a_model_that_never_stops_asking_to_wait_fails(self) -> None:
         def limited(messages: Sequence[Any]) -> str:
@@ -298,7 +299,7 @@ def stopping(when: Callable[[BatchProgress], bool], how: Callable[[BatchProgress
                 how(progress)
 
         def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
-            assert progress.is_over
+            assert not {RowState.WAITING, RowState.RUNNING} & {row.state for row in progress.rows}
 
     return Stopper
 
@@ -331,15 +332,15 @@ class TestStop:
         assert len(answers(again)) == 4
 
     def test_a_run_that_waits_for_a_rate_limit_ends_without_a_request(self) -> None:
-        asked: list[str] = []
+        calls: list[str] = []
 
         def limited(messages: Sequence[Any]) -> str:
-            asked.append("asked")
+            calls.append("asked")
             raise ModelError("Too many requests.", may_retry=True, retry_after=30)
 
         stopper = stopping(lambda progress: "again in" in progress.rows[0].note, BatchProgress.stop)
         runs = run_batch(["a", "b"], models=limited, workers=1, display=stopper)
-        assert ([row.state for row in runs.rows], asked) == ([RowState.STOPPED] * 2, ["asked"])
+        assert ([row.state for row in runs.rows], calls) == ([RowState.STOPPED] * 2, ["asked"])
 
     def test_a_display_that_fails_does_not_end_the_batch(self, caplog: pytest.LogCaptureFixture) -> None:
         def fail(progress: BatchProgress) -> None:
@@ -362,6 +363,12 @@ class TestComparing:
         with pytest.raises(UsageError, match="two are needed"):
             runs.compare(7)
 
+    def test_a_run_that_was_stopped_is_not_compared(self) -> None:
+        runs = run_many(["one"], models={"a": echo, "b": shout, "c": echo})
+        stopped = replace(runs.rows[0], state=RowState.STOPPED, entry=None)
+        (difference,) = BatchRuns([stopped, *runs.rows[1:]]).compare()
+        assert (difference.names, bool(difference)) == (("b", "c"), True)
+
     def test_the_table_has_a_row_for_each_run(self) -> None:
         table = run_many(["one"], models="mock", tools=[weather], repeat=2, speed=None).table
         assert [*table.repetition] == [1, 2]
@@ -379,11 +386,11 @@ def moody(messages: Sequence[Any]) -> Any:
 def test_every_table_of_a_batch_says_how_each_run_ended_and_which_model_and_repetition_it_is(
     tmp_path: Path, where: str
 ) -> None:
-    place = tmp_path / ("runs" if where == "folder" else "runs.jsonl")
-    settings: dict[str, Any] = {where: place}
+    path = tmp_path / ("runs" if where == "folder" else "runs.jsonl")
+    settings: dict[str, Any] = {where: path}
     batch = run_many(["go", "fail"], models={"small": moody, "large": moody}, repeat=2, **settings)
     batch.to_parquet(tmp_path / "cache")
-    read_back = read_many(place)
+    read_back = read_many(path)
     query = "select label, repetition, state from runs order by run"
     tables = (batch.table, batch.df, read_back.df, read_many(tmp_path / "cache").df, read_back.sql(query))
     expected = [
@@ -398,8 +405,8 @@ def test_every_table_of_a_batch_says_how_each_run_ended_and_which_model_and_repe
 
 
 def test_a_batch_counts_denied_calls_and_says_which_run_reached_a_limit() -> None:
-    about: dict[str, Any] = {"ask_approval": lambda _: Decision(False), "approval_mode": "ask", "speed": None}
-    denied = run_many("How is Lyon?", models="mock", tools=[weather], **about)
+    settings: dict[str, Any] = {"ask_approval": lambda _: Decision(False), "approval_mode": "ask", "speed": None}
+    denied = run_many("How is Lyon?", models="mock", tools=[weather], **settings)
     assert ([*denied.df.calls], [*denied.df.denied], [*denied.table.denied]) == ([1], [1], [1])
     assert "1 denied" in denied._repr_mimebundle_()["text/plain"]
     limited = run_many("How is Lyon?", models="mock", tools=[weather], max_steps=1, speed=None)
@@ -416,13 +423,13 @@ class TestLines:
             return "fine"
 
         run_many(["good", "bad \x1b]0;title\x07"], models=fragile, workers=1, progress=True)
-        said = capsys.readouterr()
-        lines = said.err.splitlines()
-        assert (lines[0], said.out) == ("2 runs", "")
-        assert "done     good · fragile · 1" in said.err
-        assert "error    bad" in said.err
+        output = capsys.readouterr()
+        lines = output.err.splitlines()
+        assert (lines[0], output.out) == ("2 runs", "")
+        assert "done     good · fragile · 1" in output.err
+        assert "error    bad" in output.err
         assert lines[-1].startswith("1 of 2 done · 1 error")
-        assert "\x1b" not in said.err
+        assert "\x1b" not in output.err
 
     def test_a_long_prompt_is_cut_with_a_mark_and_errors_are_counted(self, capsys: pytest.CaptureFixture[str]) -> None:
         def broken(messages: Sequence[Any]) -> str:

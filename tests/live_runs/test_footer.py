@@ -62,7 +62,7 @@ def test_the_line_says_who_answered_the_calls_the_tokens_and_the_cost() -> None:
 
 def test_the_line_says_how_many_calls_failed_were_denied_or_interrupted() -> None:
     states = [State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR, State.OUTPUT_ERROR, State.OUTPUT_DENIED, State.INTERRUPTED]
-    parts = tuple(ToolCall(id=f"c{place}", name="f", state=state, input={}) for place, state in enumerate(states))
+    parts = tuple(ToolCall(id=f"c{index}", name="f", state=state, input={}) for index, state in enumerate(states))
     run = Transcript((Message("assistant", parts[:2]), Message("assistant", parts[2:])))
     assert info_line("m", run) == "m · 5 tool calls (2 failed, 1 denied, 1 interrupted)"
     assert info_line("m", run[:1]) == "m · 2 tool calls (1 failed)"
@@ -86,14 +86,14 @@ def test_the_line_names_a_model_and_never_a_python_class() -> None:
 
 
 @pytest.mark.parametrize(
-    ("amount", "shown"),
+    ("amount", "text"),
     [
         *[("0", "$0.00"), ("0.0045725", "$0.0046"), ("0.000000123", "$0.00000012"), ("0.0123", "$0.012")],
         *[("0.5", "$0.50"), ("0.996", "$1.00"), ("1.005", "$1.00"), ("1234.5", "$1,234.50")],
     ],
 )
-def test_money_has_cents_and_below_a_cent_two_digits_that_count(amount: str, shown: str) -> None:
-    assert money({"USD": Decimal(amount)}) == shown
+def test_money_has_cents_and_below_a_cent_two_digits_that_count(amount: str, text: str) -> None:
+    assert money({"USD": Decimal(amount)}) == text
 
 
 def test_money_of_other_currencies_and_of_none() -> None:
@@ -116,8 +116,8 @@ def test_the_fold_has_a_row_for_each_request_and_for_each_call() -> None:
 
 
 def test_of_one_request_there_is_one_row_and_only_what_was_counted() -> None:
-    said = transcript({"usage": {"inputTokens": 10}, "model": "m"})
-    assert cells(footer_html("m · 10 in", said)) == [["Request", "In"], ["1", "10"]]
+    one_request = transcript({"usage": {"inputTokens": 10}, "model": "m"})
+    assert cells(footer_html("m · 10 in", one_request)) == [["Request", "In"], ["1", "10"]]
 
 
 def test_models_that_differ_are_named() -> None:

@@ -12,7 +12,7 @@ from tests.support.shells import the_shell
 from toolcall_nb import tool, watch
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Registry
-from toolcall_nb.watching import instrumentations
+from toolcall_nb.watching import span_sources
 
 _SETUP = """
 %load_ext toolcall_nb
@@ -122,7 +122,7 @@ def test_a_watch_that_saw_nothing_says_so() -> None:
 def test_requests_that_a_watch_cannot_see_are_said(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(instrumentations, "_KNOWN", {"json": (("absent_instrumentation", "Instrumentor"),)})
+    monkeypatch.setattr(span_sources, "_INSTRUMENTORS", {"json": (("absent_instrumentation", "Instrumentor"),)})
     with watch():
         weather("Lyon")
     said = "Requests of the package json are not shown. Install absent-instrumentation.\n"

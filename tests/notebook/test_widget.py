@@ -22,8 +22,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
-from toolcall_nb.live_runs.clocks import RUN
-from toolcall_nb.live_runs.document import LiveDocument, shortened
+from toolcall_nb.live_runs.document import RUN, LiveDocument, shortened
 from toolcall_nb.live_runs.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.live_runs.run import Run, Stoppable
 from toolcall_nb.live_runs.status import RunStatus

@@ -30,14 +30,14 @@ def best_sum(a: Sequence[str], b: Sequence[str], score: Score) -> int:
     """The highest sum of scores that keeps the order, by trying everything."""
     if not a or not b:
         return 0
-    found = {}
+    sums = {}
     for i, j in product(range(len(a), -1, -1), range(len(b), -1, -1)):
         if i == len(a) or j == len(b):
-            found[i, j] = 0
+            sums[i, j] = 0
         else:
             fit = score(i, j)
-            found[i, j] = max(found[i + 1, j], found[i, j + 1], fit + found[i + 1, j + 1] if fit else 0)
-    return found[0, 0]
+            sums[i, j] = max(sums[i + 1, j], sums[i, j + 1], fit + sums[i + 1, j + 1] if fit else 0)
+    return sums[0, 0]
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_similar_items_are_paired_where_no_equal_one_is() -> None:
 @given(letters, letters)
 def test_a_small_gap_has_as_many_pairs_as_the_longest_common_subsequence(a: list[str], b: list[str]) -> None:
     middle_a, middle_b = ["p", *a, "q", *a], ["r", *b, "s", *b]  # nothing occurs once on both sides
-    found = align(middle_a, middle_b)
-    assert is_in_order(found.pairs)
-    assert all(middle_a[i] == middle_b[j] for i, j in found.pairs)
-    assert len(found.pairs) == best_sum(middle_a, middle_b, lambda i, j: int(middle_a[i] == middle_b[j]))
-    assert not found.coarse
+    alignment = align(middle_a, middle_b)
+    assert is_in_order(alignment.pairs)
+    assert all(middle_a[i] == middle_b[j] for i, j in alignment.pairs)
+    assert len(alignment.pairs) == best_sum(middle_a, middle_b, lambda i, j: int(middle_a[i] == middle_b[j]))
+    assert not alignment.coarse
 
 
 words = st.lists(st.sampled_from(["a1", "a2", "b1", "b2", "c1"]), max_size=14)
@@ -144,18 +144,18 @@ def test_the_work_is_bounded_for_runs_that_have_nothing_in_common() -> None:
 def test_the_work_is_bounded_for_items_that_are_all_alike_but_for_their_ends() -> None:
     size = 3_000
     a, b = ["p", *("poll" for _ in range(size)), "q"], ["r", *("poll" for _ in range(size)), "s"]
-    found = align(a, b)
-    assert len(found.pairs) == size
-    assert found.coarse == frozenset(found.pairs)
+    alignment = align(a, b)
+    assert len(alignment.pairs) == size
+    assert alignment.coarse == frozenset(alignment.pairs)
     assert work_of(a, b) <= 30 * size
 
 
 def test_a_large_gap_is_paired_coarsely_and_says_so() -> None:
     size = int(SMALL_GAP**0.5) + 10
     a, b = [f"w{number}" for number in range(size)], [f"w{number}x" for number in range(size)]
-    found = align(a, b, first_letter(a, b))
-    assert found.pairs == [(number, number) for number in range(size)]
-    assert found.coarse == frozenset(found.pairs)
+    alignment = align(a, b, first_letter(a, b))
+    assert alignment.pairs == [(number, number) for number in range(size)]
+    assert alignment.coarse == frozenset(alignment.pairs)
 
 
 # In any order ---------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs import recorded_file
 from toolcall_nb.runs.collection import Runs
 from toolcall_nb.runs.formats.base import TraceFormat
-from toolcall_nb.runs.places import open_place
+from toolcall_nb.runs.paths import open_path
 from toolcall_nb.runs.run_tables import RUN_COLUMNS
 from toolcall_nb.runs.transcript_files import write_file
 
@@ -56,11 +56,11 @@ def opened_files(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are opened from now on."""
     opened: list[str] = []
 
-    def open_and_note(place: str) -> IO[bytes]:
-        opened.append(place)
-        return open_place(place)
+    def open_and_note(path: str) -> IO[bytes]:
+        opened.append(path)
+        return open_path(path)
 
-    monkeypatch.setattr(recorded_file, "open_place", open_and_note)
+    monkeypatch.setattr(recorded_file, "open_path", open_and_note)
     return opened
 
 
@@ -162,24 +162,24 @@ def test_runs_are_filtered_by_their_calls_and_by_a_function(folder: Path) -> Non
 
 
 def test_a_search_finds_the_places_in_texts_arguments_and_errors(folder: Path) -> None:
-    found = read_many(folder).search("TIMEOUT")
-    assert [(match.run, match.turn, match.name, match.field) for match in found] == [
+    matches = read_many(folder).search("TIMEOUT")
+    assert [(match.run, match.turn, match.name, match.field) for match in matches] == [
         (3, 1, "search", "error"),
         (4, 1, "search", "error"),
         (5, 1, "search", "error"),
     ]
-    assert found[0].text == "TimeoutError: late"
-    assert ids(found.runs) == ["run-10", "run-11", "run-12"]  # type: ignore[arg-type]
+    assert matches[0].text == "TimeoutError: late"
+    assert ids(matches.runs) == ["run-10", "run-11", "run-12"]  # type: ignore[arg-type]
     assert [match.field for match in read_many(folder).search("oslo")] == ["text", "arguments"]
     assert len(read_many(folder).search(re.compile("^Question"))) == 6
-    assert [*found.df.run_id] == ["run-10", "run-11", "run-12"]
-    assert "TimeoutError: late" in found._repr_mimebundle_()["text/plain"]
+    assert [*matches.df.run_id] == ["run-10", "run-11", "run-12"]
+    assert "TimeoutError: late" in matches._repr_mimebundle_()["text/plain"]
 
 
 def test_a_search_ends_at_its_limit_and_says_so(folder: Path) -> None:
-    found = read_many(folder).search("question", limit=2)
-    assert (len(found), found.is_cut, len(found.runs)) == (2, True, 2)
-    assert "there may be more" in repr(found)
+    matches = read_many(folder).search("question", limit=2)
+    assert (len(matches), matches.is_cut, len(matches.runs)) == (2, True, 2)
+    assert "there may be more" in repr(matches)
     assert not read_many(folder).search("question", limit=6).is_cut
     assert "Nothing was found." in read_many(folder).search("nowhere")._repr_mimebundle_()["text/plain"]
 

@@ -34,13 +34,13 @@ from toolcall_nb.runs.formats.base import RecordedRun
 MIRRORED: dict[RowKind, RowKind] = {"=": "=", "~": "~", "+": "-", "-": "+", "moved": "moved"}
 
 
-def call(id: str, name: str, arguments: Any, output: Any = "ok", **about: Any) -> ToolCall:
-    times = {key: about.pop(key) for key in ("started", "seconds") if key in about}
-    if "error" in about:
-        about = {"state": State.OUTPUT_ERROR, **about}
+def call(id: str, name: str, arguments: Any, output: Any = "ok", **fields: Any) -> ToolCall:
+    times = {key: fields.pop(key) for key in ("started", "seconds") if key in fields}
+    if "error" in fields:
+        fields = {"state": State.OUTPUT_ERROR, **fields}
     else:
-        about = {"state": State.OUTPUT_AVAILABLE, "output": output, **about}
-    return ToolCall(id=id, name=name, input=arguments, record=CallRecord(**times), **about)
+        fields = {"state": State.OUTPUT_AVAILABLE, "output": output, **fields}
+    return ToolCall(id=id, name=name, input=arguments, record=CallRecord(**times), **fields)
 
 
 def run(*parts: Part, **metadata: Any) -> Transcript:

@@ -75,10 +75,10 @@ THINGS: dict[str, Callable[[], Any]] = {
 def test_what_is_shown_is_read_to_the_same_transcript_and_nothing_is_printed(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = read(THINGS[name]())
+    read_transcript = read(THINGS[name]())
     assert capsys.readouterr() == ("", "")
-    assert found == show(THINGS[name]()).transcript
-    assert found.messages
+    assert read_transcript == show(THINGS[name]()).transcript
+    assert read_transcript.messages
 
 
 def test_what_holds_a_transcript_is_read() -> None:
@@ -154,8 +154,8 @@ def test_broken_lines_are_named_and_the_others_are_read(
     assert [run.id for run in runs] == ["run-1", "run-2"]
     assert [problem.line for problem in file.problems] == [3, 4, 5, 7]
     assert [run.path for run in runs] == [str(path)] * 2
-    told = [[note.line for note in run.transcript.diagnostics] for run in runs]
-    assert told == [[], [3, 4, 5, 7]] or told == [[3, 4, 5, 7], []] or told == [[3, 4, 5], [7]]
+    lines_by_run = [[note.line for note in run.transcript.diagnostics] for run in runs]
+    assert lines_by_run == [[], [3, 4, 5, 7]] or lines_by_run == [[3, 4, 5, 7], []] or lines_by_run == [[3, 4, 5], [7]]
     path.write_bytes(b'{"run": 1, "text": "a"}\n{"run')
     assert read(path).diagnostics[0].message.startswith("line 2 is no JSON: ")
     assert "cut.jsonl: line 2 is no JSON: " in capsys.readouterr().err
@@ -232,8 +232,8 @@ def test_a_damaged_member_that_is_compressed_with_zstandard_is_named(tmp_path: P
     content = b'{"a": 1}'
     data = bytearray(zstandard_archive(content, zlib.crc32(content) ^ (fault == "checksum")))
     if fault == "content":
-        place = data.index(b"\x28\xb5\x2f\xfd")  # the magic number of a frame
-        data[place : place + 4] = b"none"
+        index = data.index(b"\x28\xb5\x2f\xfd")  # the magic number of a frame
+        data[index : index + 4] = b"none"
     path = tmp_path / "log.eval"
     path.write_bytes(data)
     with path.open("rb") as file:
@@ -504,13 +504,13 @@ def test_the_candidates_of_one_stream_are_one_run(tmp_path: Path) -> None:
 
 
 def _ag_ui_run(thread: str, run: str, text: str) -> list[dict[str, Any]]:
-    about = {"threadId": thread, "runId": run}
+    ids = {"threadId": thread, "runId": run}
     return [
-        {"type": "RUN_STARTED", **about},
+        {"type": "RUN_STARTED", **ids},
         {"type": "TEXT_MESSAGE_START", "messageId": run, "role": "assistant"},
         {"type": "TEXT_MESSAGE_CONTENT", "messageId": run, "delta": text},
         {"type": "TEXT_MESSAGE_END", "messageId": run},
-        {"type": "RUN_FINISHED", **about},
+        {"type": "RUN_FINISHED", **ids},
     ]
 
 

@@ -145,7 +145,7 @@ def test_a_path_that_cannot_be_read_or_written_is_one_sentence(
 
 
 def test_every_format_is_read_or_written() -> None:
-    assert [suffix for suffix, known in FILE_FORMATS.items() if not known.is_read and known.write is None] == []
+    assert [suffix for suffix, each in FILE_FORMATS.items() if not each.is_read and each.write is None] == []
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in READABLE if suffix not in (".ipynb", ".eval", ".parquet")])

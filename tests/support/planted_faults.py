@@ -362,15 +362,15 @@ FAULTS = (
     Fault(
         "a file that cannot be read hides those behind it",
         "runs/collection.py",
-        "unread.append(UnreadFile(place, str(error)))",
+        "unread.append(UnreadFile(path, str(error)))",
         "break",
         "tests/runs/test_collection.py",
     ),
     Fault(
         "a run of a batch that failed counts as made",
         "batches/run_store.py",
-        'if about.get("state") == _DONE:',
-        "if about:",
+        'if header.get("state") == _DONE:',
+        "if header:",
         "tests/batches/test_run_many.py",
     ),
     Fault(
@@ -383,7 +383,7 @@ FAULTS = (
     Fault(
         "a comparison pairs one call of parallel ones with the first that fits, and gives up on the next",
         "runs/alignment.py",
-        "row.append(partner[j])",
+        "queue.append(partner_of_b[j])",
         "pass",
         "tests/runs/test_alignment.py",
     ),

@@ -33,7 +33,7 @@ from tests.support.span_files import told
 from toolcall_nb import Chat, MockModel, Transcript, read, tool
 from toolcall_nb.core.transcript import State
 from toolcall_nb.tools import Registry
-from toolcall_nb.watching import instrumentations, span_store
+from toolcall_nb.watching import span_sources, span_store
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.session import WatchSession
 
@@ -194,10 +194,10 @@ def test_calls_in_parallel_keep_their_own_results_and_parents() -> None:
     def branch(city: str) -> str:
         """Looks a city up, while another one is looked up."""
         both.wait()
-        found = weather(city)
+        result = weather(city)
         run.transcript  # noqa: B018  # what is read in between must not mix the calls up
         both.wait()
-        return found
+        return result
 
     with watched() as run:
         threads = [threading.Thread(target=branch, args=(city,)) for city in ("Lyon", "Oslo")]
@@ -242,8 +242,8 @@ def loop(client: Any, prompt: str) -> str:
 
 
 def answering(*replies: dict[str, Any]) -> openai.OpenAI:
-    left = iter(replies)
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=next(left)))
+    remaining = iter(replies)
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=next(remaining)))
     return openai.OpenAI(api_key="none", base_url="http://test/v1", http_client=httpx2.Client(transport=transport))
 
 
@@ -302,8 +302,8 @@ def test_a_client_without_an_instrumentation_that_works_is_named_unless_requests
 ) -> None:
     (tmp_path / "broken_one.py").write_text("import a_module_that_is_gone", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    known = {"openai": (("absent.openai_v9", "OpenAIInstrumentor"), ("broken_one", "OpenAIInstrumentor"))}
-    monkeypatch.setattr(instrumentations, "_KNOWN", known)
+    instrumentors = {"openai": (("absent.openai_v9", "OpenAIInstrumentor"), ("broken_one", "OpenAIInstrumentor"))}
+    monkeypatch.setattr(span_sources, "_INSTRUMENTORS", instrumentors)
     with watched() as run:
         weather("Lyon")
     assert run.unseen == [
@@ -352,8 +352,8 @@ def graph() -> Any:
         """Returns the weather."""
         return weather(city)
 
-    asked = AIMessage("", tool_calls=[{"id": "call-1", "name": "forecast", "args": {"city": "Paris"}}])
-    model = GenericFakeChatModel(messages=iter([asked, AIMessage("It is clear.")]))
+    request = AIMessage("", tool_calls=[{"id": "call-1", "name": "forecast", "args": {"city": "Paris"}}])
+    model = GenericFakeChatModel(messages=iter([request, AIMessage("It is clear.")]))
     made = StateGraph(MessagesState)
     made.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
     made.add_node("tools", ToolNode([forecast]))
@@ -401,9 +401,9 @@ def test_a_framework_that_the_user_has_instrumented_is_read_from_the_users_provi
         instrumentor.uninstrument()
     assert told(run.transcript) == GRAPH
     spans = exporter.get_finished_spans()
-    known = {span.context.span_id for span in spans}
+    span_ids = {span.context.span_id for span in spans}
     assert spans
-    assert all(span.parent is None or span.parent.span_id in known for span in spans)
+    assert all(span.parent is None or span.parent.span_id in span_ids for span in spans)
     assert not [span for span in spans if span.name == "execute_tool weather"]
 
 
@@ -452,15 +452,15 @@ def test_a_chat_of_ours_shows_each_call_once(
     exporter = request.getfixturevalue("exporter") if has_provider else None
     with watched() as run:
         chat = talk()
-    own = [part for message in chat.transcript for part in message.parts]
+    parts = [part for message in chat.transcript for part in message.parts]
     seen = [part for message in run.transcript for part in message.parts]
     names = [(part.name, part.output) for part in run.calls.values()]
     assert names == [
         ("trip", {"days": 2, "weather": "clear in Lyon"}),
         ("weather", "clear in Lyon"),
-        ("fail", own[-2].output),
+        ("fail", parts[-2].output),
     ]
-    assert [type(part) for part in seen if getattr(part, "name", "") != "weather"] == [type(part) for part in own]
+    assert [type(part) for part in seen if getattr(part, "name", "") != "weather"] == [type(part) for part in parts]
     if exporter is not None:
         assert "Lyon" not in "".join(span.to_json() for span in exporter.get_finished_spans())
 

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 from toolcall_nb.batches.batch_runs import BatchRuns
 from toolcall_nb.batches.planning import plan_jobs
 from toolcall_nb.batches.progress import BatchProgress, RowState
-from toolcall_nb.batches.rate_limits import LONGEST_PAUSE, RateLimits
 from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result
-from toolcall_nb.batches.run_store import FileStore, FolderStore, RunStore
-from toolcall_nb.batches.workers import Workers, make_workers
+from toolcall_nb.batches.run_store import FileStore, FolderStore
+from toolcall_nb.batches.workers import LONGEST_PAUSE, LocalWorkers, RateLimits, RemoteWorkers, make_workers
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.sources.provider_errors.retry_after import in_words
@@ -33,7 +32,7 @@ _log = logger("toolcall_nb.batches")
 _TICK = 0.2
 """Seconds between two looks at the clock, the button Stop and the rows of a display."""
 _ATTEMPTS = 3
-"""How often a run is begun whose provider asks to wait."""
+"""How often a run is started if its provider asks to wait."""
 _TO_STOP = 5.0
 """Seconds that runs have to end after Stop."""
 
@@ -44,7 +43,7 @@ class BatchDisplay(Protocol):
     """Shows a batch while it goes on. Its errors are logged and do not end the batch."""
 
     def update(self, progress: BatchProgress) -> None:
-        """Shows what is new. Called several times a second."""
+        """Shows the changed rows. Called several times a second."""
 
     def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
         """Shows the end."""
@@ -66,7 +65,7 @@ def run_batch(
 ) -> BatchRuns:
     """Runs each prompt with each model, ``repeat`` times, and returns the runs; see `toolcall_nb.run_many`.
 
-    ``settings`` are those of each run's chat. ``display`` makes what shows the batch.
+    ``settings`` are those of each run's chat. ``display`` makes the display of the batch.
     """
     if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
         raise UsageError(f"workers is a whole number of at least 1, but is {workers!r:.100}.")
@@ -75,17 +74,17 @@ def run_batch(
     runner = make_workers(executor, jobs, progress, limits)
     store = _store(folder, file)
     try:
-        there = store.finished({job.key for job in jobs}) if resume else {}
+        finished = store.finished({job.key for job in jobs}) if resume else {}
         for job in jobs:
-            if (entry := there.get(job.key)) is not None:
-                progress.end(job.place, RowState.DONE, entry=entry, was_there=True)
-        left = [job for job in jobs if job.key not in there]
-        return _Batch(jobs, left, progress, limits, runner, store, workers).run(display)
+            if (entry := finished.get(job.key)) is not None:
+                progress.end(job.index, RowState.DONE, entry=entry, was_there=True)
+        unfinished = [job for job in jobs if job.key not in finished]
+        return _Batch(jobs, unfinished, progress, limits, runner, store, workers).run(display)
     finally:
         store.release()
 
 
-def _store(folder: _Path | None, file: _Path | None) -> RunStore:
+def _store(folder: _Path | None, file: _Path | None) -> FolderStore | FileStore:
     if folder is not None and file is not None:
         raise UsageError("Give folder, with a file for each run, or file, with all runs; not both.")
     if file is not None:
@@ -111,14 +110,14 @@ class _Batch:
     def __init__(
         self,
         jobs: Sequence[RunJob],
-        left: Sequence[RunJob],
+        unfinished: Sequence[RunJob],
         progress: BatchProgress,
         limits: RateLimits,
-        workers: Workers,
-        store: RunStore,
+        workers: LocalWorkers | RemoteWorkers,
+        store: FolderStore | FileStore,
         at_once: int,
     ) -> None:
-        self._jobs, self._waiting = jobs, deque(left)
+        self._jobs, self._waiting = jobs, deque(unfinished)
         self._progress, self._limits, self._workers, self._store = progress, limits, workers, store
         self._at_once = at_once
         self._running: dict[int, tuple[RunJob, Future[RunResult]]] = {}
@@ -135,7 +134,7 @@ class _Batch:
                 while (self._waiting or self._running) and not progress.stopping.is_set():
                     self._begin()
                     self._end_one()
-                    self._show()
+                    self._draw(lambda display: display.update(progress))
             except KeyboardInterrupt:
                 progress.stop()
             finally:
@@ -144,13 +143,12 @@ class _Batch:
             pass
         finally:
             entries = self._store.close([job.key for job in self._jobs])
-            for row in progress.rows:
+            for index, row in enumerate(progress.rows):
                 if row.state in (RowState.WAITING, RowState.RUNNING):
-                    progress.end(progress.rows.index(row), RowState.STOPPED)
+                    progress.end(index, RowState.STOPPED)
                 row.entry = entries.get(row.key)
             runs = BatchRuns(progress.rows)
-            if self._display is not None:
-                self._shown(partial(self._display.close, runs=runs))
+            self._draw(lambda display: display.close(progress, runs))
         return runs
 
     def _begin(self) -> None:
@@ -158,25 +156,25 @@ class _Batch:
         for job in [*self._waiting]:
             if len(self._running) >= self._at_once:
                 return
-            if self._limits.left(job.model_name):
+            if self._limits.remaining(job.model_name):
                 continue
             self._waiting.remove(job)
-            self._progress.begin(job.place)
+            self._progress.begin(job.index)
             try:
                 future = self._workers.submit(job)
             except Exception as error:  # such as an executor that was shut down, or whose processes died
                 self._end(job, failed_result(error))
                 continue
-            self._running[job.place] = job, future
-            future.add_done_callback(partial(_put, self._ended, job.place))
+            self._running[job.index] = job, future
+            future.add_done_callback(partial(_put, self._ended, job.index))
 
     def _end_one(self) -> None:
         """Waits a moment for the end of a run, and writes it."""
         try:
-            place = self._ended.get(timeout=_TICK)
+            index = self._ended.get(timeout=_TICK)
         except Empty:
             return
-        job, future = self._running.pop(place)
+        job, future = self._running.pop(index)
         self._end(job, _result(future))
 
     def _end(self, job: RunJob, result: RunResult) -> None:
@@ -184,15 +182,15 @@ class _Batch:
         if result.error and wait is not None and wait <= LONGEST_PAUSE:
             self._limits.hold(job.model_name, wait)
             if job.attempt < _ATTEMPTS and not self._progress.stopping.is_set():
-                self._progress.wait_again(job.place, f"Rate limit: waits {in_words(wait)}")
+                self._progress.wait_again(job.index, f"Rate limit: waits {in_words(wait)}")
                 self._waiting.appendleft(replace(job, attempt=job.attempt + 1))
                 return
         if result.is_stopped:
-            self._progress.end(job.place, RowState.STOPPED)
+            self._progress.end(job.index, RowState.STOPPED)
             return
         recording = result.with_recording().recording
         entry = None if recording is None else self._store.write(job, recording, result.error)
-        self._progress.end(job.place, RowState.ERROR if result.error else RowState.DONE, result.error, entry)
+        self._progress.end(job.index, RowState.ERROR if result.error else RowState.DONE, result.error, entry)
 
     def _stop(self) -> None:
         """Ends what still runs, and writes the runs that have come to their end."""
@@ -204,20 +202,18 @@ class _Batch:
         while self._running and (monotonic() < until or not self._ended.empty()):
             self._end_one()
 
-    def _show(self) -> None:
-        if self._display is not None:
-            self._shown(self._display.update)
-
-    def _shown(self, act: Callable[[BatchProgress], None]) -> None:
+    def _draw(self, draw: Callable[[BatchDisplay], None]) -> None:
+        if self._display is None:
+            return
         try:
-            act(self._progress)
+            draw(self._display)
         except Exception:
             _log.exception("The display of the batch failed; the batch goes on")
             self._display = None
 
 
-def _put(queue: SimpleQueue[int], place: int, _: Any) -> None:
-    queue.put(place)
+def _put(queue: SimpleQueue[int], index: int, _: Any) -> None:
+    queue.put(index)
 
 
 def _result(future: Future[RunResult]) -> RunResult:

@@ -65,8 +65,8 @@ class BatchRuns(Runs):
         fewer than two such runs.
         """
         runs = {
-            row.model: place
-            for place, row in enumerate(row for row in self.rows)
+            row.model: index
+            for index, row in enumerate(row for row in self.rows if row.entry is not None)
             if row.prompt_number == prompt and row.number == number
         }
         if unknown := [name for name in models if name not in runs]:

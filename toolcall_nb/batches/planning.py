@@ -1,7 +1,7 @@
 """Plans the runs of a batch: `plan_jobs` makes a `RunJob` of each prompt, model and repetition, and checks all of them.
 
-A job's key is a digest of what is asked and how: the prompt, the model's name, the tools as the model gets them, the
-settings that change an answer, and the number of the repetition. So a later batch finds the runs that were made.
+A job's key is a digest of the prompt, the model's name, the tools as the model gets them, the settings that change an
+answer, and the number of the repetition. So a later batch finds the runs that were made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -22,10 +22,10 @@ from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.runs.reading import read
-from toolcall_nb.tools import Tool, ToolSource
+from toolcall_nb.tools import ToolSource
 
 _SAME_ANSWER = {"ask_approval", "clock", "pause", "remembered_approvals", "retries", "speed", "thread"}
-"""Settings of a chat that do not belong to what is asked."""
+"""Settings of a chat that do not change an answer."""
 _KEY_LENGTH = 16
 _TITLE = 80
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -42,27 +42,28 @@ def plan_jobs(
     """
     if isinstance(repeat, bool) or not isinstance(repeat, int) or repeat < 1:
         raise UsageError(f"repeat is a whole number of at least 1, but is {repeat!r:.100}.")
-    asked = [*_prompts(prompts)]
+    checked_prompts = [*_prompts(prompts)]
     named = _models(models)
     chats = {name: _checked(model, tools, settings) for name, model in named.items()}
-    about = _settings_digest(settings)
-    seen: Counter[str] = Counter()
+    answer_settings = {name: _described(settings[name]) for name in sorted(settings) if name not in _SAME_ANSWER}
+    repetitions: Counter[str] = Counter()
     jobs: list[RunJob] = []
-    for prompt_number, prompt in enumerate(asked):
-        text, title = _prompt_text(prompt), _title_of(prompt)
+    for prompt_number, prompt in enumerate(checked_prompts):
+        content = prompt if isinstance(prompt, str) else [to_dict(event) for event in prompt.events()]
         for name, model in named.items():
             job_tools = tuple(chats[name].tools.values())
-            described = [text, name, about, _tools_digest(job_tools)]
-            base = seen[json_text(described)]
-            seen[json_text(described)] += repeat  # the same prompt again is further repetitions of it
+            described_tools = [[tool.name, tool.description, tool.parameters] for tool in job_tools]
+            described = [content, name, answer_settings, described_tools]
+            base = repetitions[json_text(described)]
+            repetitions[json_text(described)] += repeat  # the same prompt again is further repetitions of it
             for number in range(1, repeat + 1):
                 jobs.append(
                     RunJob(
                         key=_digest([*described, base + number]),
-                        place=len(jobs),
+                        index=len(jobs),
                         prompt=prompt,
                         prompt_number=prompt_number,
-                        title=title,
+                        title=_title_of(prompt),
                         model=model,
                         model_name=name,
                         number=number,
@@ -73,50 +74,44 @@ def plan_jobs(
     return jobs
 
 
-# Prompts ------------------------------------------------------------------------------------------------------
-
-
-def _prompts(given: Any) -> Iterator[str | Transcript]:
-    listed = [given] if isinstance(given, str | Transcript) else given
-    if isinstance(listed, Mapping | bytes) or not isinstance(listed, Iterable):
-        raise UsageError(f"run_many takes a list of prompts, but got {given!r:.100}. {_A_PROMPT}.")
+def _prompts(prompts: Any) -> Iterator[str | Transcript]:
+    if isinstance(prompts, str | Transcript):
+        prompts = [prompts]
+    if isinstance(prompts, Mapping | bytes) or not isinstance(prompts, Iterable):
+        raise UsageError(f"run_many takes a list of prompts, but got {prompts!r:.100}. {_A_PROMPT}.")
     number = 0
-    for number, prompt in enumerate(listed, 1):
+    for number, prompt in enumerate(prompts, 1):
         yield _prompt(prompt, number)
     if not number:
         raise UsageError(f"run_many needs at least one prompt. {_A_PROMPT}.")
 
 
-def _prompt(given: Any, number: int) -> str | Transcript:
-    if isinstance(given, str):
-        if not given.strip():
+def _prompt(prompt: Any, number: int) -> str | Transcript:
+    if isinstance(prompt, str):
+        if not prompt.strip():
             raise UsageError(f"Prompt {number} is empty.")
-        return well_formed(given)
-    transcript = _transcript(given)
+        return well_formed(prompt)
+    transcript = _transcript(prompt)
     if transcript is None:
-        raise UsageError(f"Prompt {number} is {given!r:.100}. {_A_PROMPT}.")
+        raise UsageError(f"Prompt {number} is {prompt!r:.100}. {_A_PROMPT}.")
     if not transcript.messages or transcript.messages[-1].role != "user":
         last = f"one of the role {transcript.messages[-1].role!r}" if transcript.messages else "no message at all"
         raise UsageError(f"Prompt {number} ends with {last}. {_A_PROMPT}.")
     return transcript
 
 
-def _transcript(given: Any) -> Transcript | None:
-    held = given if isinstance(given, Transcript) else getattr(given, "transcript", None)
-    if isinstance(held, Transcript):
-        return held
-    if not isinstance(given, list | tuple):
+def _transcript(prompt: Any) -> Transcript | None:
+    transcript = prompt if isinstance(prompt, Transcript) else getattr(prompt, "transcript", None)
+    if isinstance(transcript, Transcript):
+        return transcript
+    if not isinstance(prompt, list | tuple):
         return None
-    if given and all(isinstance(message, Message) for message in given):
-        return Transcript(tuple(given))
+    if prompt and all(isinstance(message, Message) for message in prompt):
+        return Transcript(tuple(prompt))
     try:
-        return read([*given])
+        return read([*prompt])
     except ToolcallError:
         return None
-
-
-def _prompt_text(prompt: str | Transcript) -> Any:
-    return prompt if isinstance(prompt, str) else [to_dict(event) for event in prompt.events()]
 
 
 def _title_of(prompt: str | Transcript) -> str:
@@ -125,16 +120,12 @@ def _title_of(prompt: str | Transcript) -> str:
     return (words if len(words) <= _TITLE else f"{words[: _TITLE - 1].rstrip()}…") or "(no text)"
 
 
-# Models and settings ------------------------------------------------------------------------------------------
-
-
-def _models(given: Any) -> dict[str, Any]:
-    if isinstance(given, Mapping):
-        named = {well_formed(str(name)): model for name, model in given.items()}
+def _models(models: Any) -> dict[str, Any]:
+    if isinstance(models, Mapping):
+        named = {well_formed(str(name)): model for name, model in models.items()}
     else:
-        listed: Sequence[Any] = given if isinstance(given, list | tuple) else [given]
         named = {}
-        for model in listed:
+        for model in models if isinstance(models, list | tuple) else [models]:
             name = model if isinstance(model, str) else Chat(model).model_name
             if name in named:
                 raise UsageError(
@@ -154,14 +145,6 @@ def _checked(model: Any, tools: ToolSource | None, settings: Mapping[str, Any]) 
     except TypeError as error:
         problem = str(error).replace("ChatState.__init__()", "Chat").replace("Chat.__init__()", "Chat")
         raise UsageError(f"The settings of run_many are those of a chat. {problem}.") from None
-
-
-def _tools_digest(tools: Iterable[Tool]) -> Any:
-    return [[tool.name, tool.description, tool.parameters] for tool in tools]
-
-
-def _settings_digest(settings: Mapping[str, Any]) -> Any:
-    return {name: _described(settings[name]) for name in sorted(settings) if name not in _SAME_ANSWER}
 
 
 def _described(value: Any) -> Any:

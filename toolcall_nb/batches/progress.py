@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 
@@ -27,7 +26,7 @@ class RowState(StrEnum):
 
 
 class RunRow(Struct, kw_only=True):
-    """One run of a batch as a table shows it. What is not known is None.
+    """One run of a batch as a table shows it. Unknown values are None.
 
     ``number`` is the repetition, from 1. ``tokens`` are those of prompts and answers, ``cost`` is in US dollars.
     ``calls`` counts all calls, ``errors`` and ``denied`` those that ended so. ``note`` says what the run waits for, or
@@ -92,56 +91,45 @@ class BatchProgress:
         """The time since the batch began."""
         return self._clock() - self._began
 
-    @property
-    def counts(self) -> Counter[RowState]:
-        """The number of rows in each state."""
-        with self._lock:
-            return Counter(row.state for row in self.rows)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether no run waits or goes on."""
-        return not {RowState.WAITING, RowState.RUNNING} & {*self.counts}
-
     def changed(self) -> list[int]:
-        """Returns the places of the rows that have changed since the last call, or whose seconds pass."""
+        """Returns the indices of the rows that have changed since the last call, or whose seconds pass."""
         with self._lock:
             now = self._clock()
-            for place, began in self._begins.items():
-                self.rows[place].seconds = now - began
+            for index, began in self._begins.items():
+                self.rows[index].seconds = now - began
             changed, self._changed = sorted({*self._changed, *self._begins}), set()
             return changed
 
-    def begin(self, place: int) -> None:
+    def begin(self, index: int) -> None:
         """Notes that a run begins, perhaps again."""
         with self._lock:
-            row = self.rows[place]
+            row = self.rows[index]
             row.state, row.note, row.calls, row.errors, row.denied = RowState.RUNNING, "", 0, 0, 0
-            self._begins[place] = self._clock()
-            self._calls[place] = set()
-            self._changed.add(place)
+            self._begins[index] = self._clock()
+            self._calls[index] = set()
+            self._changed.add(index)
 
-    def note(self, place: int, text: str) -> None:
+    def note(self, index: int, text: str) -> None:
         """Notes what a run waits for."""
         with self._lock:
-            self.rows[place].note = text
-            self._changed.add(place)
+            self.rows[index].note = text
+            self._changed.add(index)
 
-    def wait_again(self, place: int, text: str) -> None:
+    def wait_again(self, index: int, text: str) -> None:
         """Notes that a run begins again later."""
         with self._lock:
-            self._begins.pop(place, None)
-            self.rows[place].state, self.rows[place].note = RowState.WAITING, text
-            self._changed.add(place)
+            self._begins.pop(index, None)
+            self.rows[index].state, self.rows[index].note = RowState.WAITING, text
+            self._changed.add(index)
 
-    def take(self, place: int, event: Event) -> None:
+    def take(self, index: int, event: Event) -> None:
         """Takes in an event of a run."""
         with self._lock:
-            row = self.rows[place]
+            row = self.rows[index]
             match event:
                 case ev.ToolInputStart() | ev.ToolInputAvailable():
-                    self._calls.setdefault(place, set()).add(event.tool_call_id)
-                    row.calls = len(self._calls[place])
+                    self._calls.setdefault(index, set()).add(event.tool_call_id)
+                    row.calls = len(self._calls[index])
                 case ev.ToolOutputError() | ev.ToolInputError():
                     row.errors += 1
                 case ev.ToolOutputDenied():
@@ -150,15 +138,15 @@ class BatchProgress:
                     row.note = event.text
                 case _:
                     return
-            self._changed.add(place)
+            self._changed.add(index)
 
     def end(
-        self, place: int, state: RowState, note: str = "", entry: RunEntry | None = None, *, was_there: bool = False
+        self, index: int, state: RowState, note: str = "", entry: RunEntry | None = None, *, was_there: bool = False
     ) -> None:
         """Notes the end of a run."""
         with self._lock:
-            row = self.rows[place]
-            began = self._begins.pop(place, None)
+            row = self.rows[index]
+            began = self._begins.pop(index, None)
             if began is not None:
                 row.seconds = self._clock() - began
             row.state, row.note, row.entry, row.was_there = state, note, entry, was_there
@@ -168,4 +156,4 @@ class BatchProgress:
                 row.seconds = row.seconds if entry.seconds is None else entry.seconds
                 if entry.tokens_in is not None or entry.tokens_out is not None:
                     row.tokens = (entry.tokens_in or 0) + (entry.tokens_out or 0)
-            self._changed.add(place)
+            self._changed.add(index)

@@ -25,12 +25,12 @@ from toolcall_nb.tools import Tool
 class RunJob(Struct, frozen=True, kw_only=True, eq=False):
     """One run to be made: a prompt, a model, and which repetition it is (``number``, from 1).
 
-    ``prompt`` is a text, or a transcript that ends with a message of the user. ``key`` identifies the run by what it
-    was asked and how. ``place`` is its place in the batch, ``attempt`` counts how often it was begun.
+    ``prompt`` is a text, or a transcript that ends with a message of the user. ``key`` identifies the run by its
+    prompt, model, tools and settings. ``index`` is its position in the batch; ``attempt`` counts from 1.
     """
 
     key: str
-    place: int
+    index: int
     prompt: str | Transcript
     prompt_number: int
     title: str
@@ -101,7 +101,11 @@ def job_result(chat: Chat) -> RunResult:
     """Returns the result of a chat whose turn has ended."""
     outcome = run_outcome(chat.transcript.messages)
     if outcome.state is RunState.ERROR:
-        text, wait = outcome.error or "The model gave no answer.", _waiting_time(chat)
+        wait = None
+        if chat.last_error is not None:
+            error: ModelError = as_model_error(chat.last_error, chat.model_name)
+            wait = error.retry_after if error.may_retry else None
+        text = outcome.error or "The model gave no answer."
         return RunResult(recording=chat.recording, error=text, retry_after=wait)
     if outcome.state in (RunState.STOPPED, RunState.UNANSWERED):
         return RunResult(recording=chat.recording, error="The run was stopped.", is_stopped=True)
@@ -111,10 +115,3 @@ def job_result(chat: Chat) -> RunResult:
 def failed_result(error: BaseException) -> RunResult:
     """Returns the result of a run that an exception ended outside of its chat."""
     return RunResult(error=f"{type(error).__name__}: {error}")
-
-
-def _waiting_time(chat: Chat) -> float | None:
-    if chat.last_error is None:
-        return None
-    error: ModelError = as_model_error(chat.last_error, chat.model_name)
-    return error.retry_after if error.may_retry else None

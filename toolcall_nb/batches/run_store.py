@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from toolcall_nb.core.recording import Recording, is_recording_header
 from toolcall_nb.errors import UsageError
 from toolcall_nb.redaction.masked_recording import masked_recording
 from toolcall_nb.redaction.registered_secrets import saved_text
-from toolcall_nb.runs.places import describe_error
+from toolcall_nb.runs.paths import describe_error
 from toolcall_nb.runs.recorded_file import RecordedFile
 from toolcall_nb.runs.run_index import RunEntry, entry_of
 from toolcall_nb.threads.file_lock import FileLock
@@ -35,24 +35,8 @@ _HEADER = b'{"t":0.0,"type":"data-recording",'
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")
 
 
-class RunStore(Protocol):
-    """Keeps the runs of a batch. Only one thread uses it."""
-
-    def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
-        """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
-
-    def write(self, job: RunJob, recording: Recording, error: str) -> RunEntry:
-        """Writes a run, in the place of an earlier one with the same key. Raises `UsageError` if it cannot."""
-
-    def close(self, keys: Sequence[str]) -> dict[str, RunEntry]:
-        """Returns all runs with these keys that there are, in this order."""
-
-    def release(self) -> None:
-        """Lets other batches use the files. Called once, at the end, whatever failed."""
-
-
 class FolderStore:
-    """A folder with a file for each run. A file appears when it is complete."""
+    """A folder with a file for each run. A file appears when it is complete. Only one thread uses a store."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = Path(folder).expanduser()
@@ -66,13 +50,16 @@ class FolderStore:
     def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
         """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            about = _about_run(_first_line(path))
-            key = f"{about.get('id')}"
+            try:
+                with open_regular(path) as file:
+                    header = _run_header(file.readline())
+            except OSError:
+                continue
+            key = f"{header.get('id')}"
             if key in keys:
                 self._paths[key] = path
-                if about.get("state") == _DONE:
-                    run = next(RecordedFile(str(path)).runs())
-                    self._entries[key] = entry_of(str(path), 0, run)
+                if header.get("state") == _DONE:
+                    self._entries[key] = entry_of(str(path), 0, next(RecordedFile(str(path)).runs()))
         return dict(self._entries)
 
     def write(self, job: RunJob, recording: Recording, error: str) -> RunEntry:
@@ -127,16 +114,13 @@ class FileStore:
                 f"{self._path} is in use by another run_many, which would lose runs. Wait until that has ended, or "
                 "give another file.",
             )
+            try:
+                self._scan()
+            except (OSError, UsageError):
+                self._lock.release()
+                raise
         except OSError as error:
             raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
-        try:
-            self._scan()
-        except OSError as error:
-            self._lock.release()
-            raise UsageError(f"{self._path} cannot be used: {describe_error(error)}.") from None
-        except UsageError:
-            self._lock.release()
-            raise
 
     def finished(self, keys: Collection[str]) -> dict[str, RunEntry]:
         """Returns the runs with these keys that have an answer. Runs that failed are not among them."""
@@ -165,9 +149,8 @@ class FileStore:
         self._starts.append(self._size)
         self._stretches[job.key] = _Stretch(self._size, self._size + len(content))
         self._size += len(content)
-        number = len(self._starts) - 1
-        run = _read_run(content)
-        entry = entry_of(str(self._path), number, replace(run, path=str(self._path)))
+        run = replace(_read_run(content), path=str(self._path))
+        entry = entry_of(str(self._path), len(self._starts) - 1, run)
         self._entries[job.key] = entry
         return entry
 
@@ -177,7 +160,14 @@ class FileStore:
         others = [key for key in self._stretches if key not in {*keys}]
         wanted = [self._stretches[key].start for key in (*ordered, *others)]
         if wanted != self._starts:
-            self._rewrite([*ordered, *others])
+            try:
+                with self._path.open("rb") as file, replaced_file(self._path) as new:
+                    for key in (*ordered, *others):
+                        start, end = self._stretches[key]
+                        file.seek(start)
+                        new.write(file.read(end - start))
+            except OSError as problem:
+                raise UsageError(f"{self._path} cannot be written: {problem}.") from None
         return {
             key: replace(self._entries[key], number=number)
             for number, key in enumerate(ordered)
@@ -188,55 +178,43 @@ class FileStore:
         """Lets other batches use the file."""
         self._lock.release()
 
-    def _rewrite(self, keys: Sequence[str]) -> None:
-        try:
-            with self._path.open("rb") as file, replaced_file(self._path) as new:
-                for key in keys:
-                    start, end = self._stretches[key]
-                    file.seek(start)
-                    new.write(file.read(end - start))
-        except OSError as problem:
-            raise UsageError(f"{self._path} cannot be written: {problem}.") from None
-
     def _scan(self) -> None:
         """Finds the runs of the file, and removes one at its end whose writing was cut off."""
         self._starts: list[int] = []
         if not self._path.exists():
             return
         check_regular(self._path)
-        for stretch, about, is_whole in self._runs():
+        for stretch, header, is_whole in self._runs():
             if not is_whole:
                 break
-            key = str(about.get("id"))
+            key = str(header.get("id"))
             self._starts.append(stretch.start)
             self._stretches[key] = stretch  # a later run with the same key counts
-            self._is_done[key] = about.get("state") == _DONE
+            self._is_done[key] = header.get("state") == _DONE
             self._size = stretch.end
         if self._size < self._path.stat().st_size:
             os.truncate(self._path, self._size)
 
     def _runs(self) -> Iterator[tuple[_Stretch, Object, bool]]:
-        """Yields where each run is, what its header says, and whether all of its lines are there."""
-        start = place = count = 0
-        about: Object | None = None
+        """Yields the bytes of each run, its header, and whether all of its lines are there."""
+        start = position = count = 0
+        header: Object = {}
         with self._path.open("rb") as file:
             for line in file:
-                if not line.endswith(b"\n") and (place or line[: len(_HEADER)] == _HEADER[: len(line)]):
+                if not line.endswith(b"\n") and (position or line[: len(_HEADER)] == _HEADER[: len(line)]):
                     break  # its writing was cut off
-                found = _about_run(line)
-                if found or not place:
-                    if about is not None:
-                        yield _Stretch(start, place), about, True
-                    if not found:
-                        raise self._foreign()
-                    start, count, about = place, 0, found
+                next_header = _run_header(line)
+                if next_header:
+                    if header:
+                        yield _Stretch(start, position), header, True
+                    start, count, header = position, 0, next_header
                 else:
                     count += 1
-                    if about is not None and count > about.get("lines", count):
+                    if not header or count > header.get("lines", count):
                         raise self._foreign()
-                place += len(line)
-        if about is not None:
-            yield _Stretch(start, place), about, count == about.get("lines")
+                position += len(line)
+        if header:
+            yield _Stretch(start, position), header, count == header.get("lines")
 
     def _foreign(self) -> UsageError:
         return UsageError(f"{self._path} holds something else than the runs of a batch. Give another file.")
@@ -254,7 +232,7 @@ def _run_lines(job: RunJob, recording: Recording, error: str) -> bytes:
     }
     kept, _ = masked_recording(recording)
     _, *lines = kept.lines()
-    lines = [line for line in lines if not _about_run(line.encode("utf-8", "replace"))]  # a model may imitate a header
+    lines = [line for line in lines if not _run_header(line.encode("utf-8", "replace"))]  # a model may imitate a header
     kept.run = {**kept.run, "id": job.key, "lines": len(lines)}
     return "".join([next(kept.lines()), *lines]).encode("utf-8", "replace")
 
@@ -265,29 +243,21 @@ def _read_run(content: bytes) -> Any:
     return next(RECORDINGS.read(map(_read_line, content.splitlines())))
 
 
-def _first_line(path: Path) -> bytes:
-    try:
-        with open_regular(path) as file:
-            return file.readline()
-    except OSError:
-        return b""
-
-
 def _read_line(line: bytes) -> Any:
     """Reads a line of a recording, in which a delta may end with half a character."""
     return read_json(line.decode("utf-8", "replace"))
 
 
-def _about_run(line: bytes) -> Object:
-    """Returns what the header of a run says about it; nothing for any other line."""
+def _run_header(line: bytes) -> Object:
+    """Returns the fields of a run's header; nothing for any other line."""
     if b'"data-recording"' not in line:
         return {}
     try:
         record = _read_line(line)
     except (ValueError, RecursionError):
         return {}
-    about = record["data"].get("run") if is_recording_header(record) else None
-    return about if isinstance(about, dict) else {}
+    header = record["data"].get("run") if is_recording_header(record) else None
+    return header if isinstance(header, dict) else {}
 
 
 def _file_name(job: RunJob) -> str:

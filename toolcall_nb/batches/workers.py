@@ -1,5 +1,7 @@
 """Runs the jobs of a batch: `LocalWorkers` in threads of this process, `RemoteWorkers` on an executor.
 
+`RateLimits` holds back the requests to a model whose provider asks to wait. A pause counts for all runs of the model.
+
 An executor is a `concurrent.futures.Executor`: a process pool, or that of Dask, Ray or ipyparallel. It gets a function
 of this module and bytes: the job, pickled by cloudpickle where that is installed, which takes functions of a notebook.
 """
@@ -13,10 +15,9 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals.terminal import deny_unattended
-from toolcall_nb.batches.rate_limits import RateLimits
 from toolcall_nb.batches.run_jobs import RunJob, RunResult, failed_result, job_result, make_chat, run_job, stream_job
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import ModelError, UsageError
@@ -29,20 +30,16 @@ if TYPE_CHECKING:
     from toolcall_nb.batches.progress import BatchProgress
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+import time
+
+LONGEST_PAUSE = 3600.0
+"""The most seconds that a model is waited for. If the provider asks for more, its runs fail and say so."""
 
 
-class Workers(Protocol):
-    """Runs jobs."""
-
-    def submit(self, job: RunJob) -> Future[RunResult]:
-        """Begins a run. The future never has an exception of the run itself: that is in the result."""
-
-    def stop(self) -> bool:
-        """Ends all runs that go on; returns whether they will end soon."""
-
-
-def make_workers(executor: Any, jobs: Iterable[RunJob], progress: BatchProgress, limits: RateLimits) -> Workers:
-    """Returns what runs the jobs. Raises `UsageError` for something that is no executor, or if a job cannot be sent."""
+def make_workers(
+    executor: Any, jobs: Iterable[RunJob], progress: BatchProgress, limits: RateLimits
+) -> LocalWorkers | RemoteWorkers:
+    """Returns the workers for the jobs. Raises `UsageError` for anything but an executor, and for unsendable jobs."""
     if executor is None or isinstance(executor, ThreadPoolExecutor):
         return LocalWorkers(progress, limits, executor)
     workers = RemoteWorkers(_executor_of(executor))
@@ -56,12 +53,40 @@ def _executor_of(thing: Any) -> Executor:
     if isinstance(thing, Executor):
         return thing
     get = getattr(thing, "get_executor", None)
-    found = get() if callable(get) else getattr(thing, "executor", None)
-    if isinstance(found, Executor):
-        return found
+    executor = get() if callable(get) else getattr(thing, "executor", None)
+    if isinstance(executor, Executor):
+        return executor
     raise UsageError(
         f"executor is a concurrent.futures.Executor, a client of Dask or a view of ipyparallel, but is {thing!r:.100}."
     )
+
+
+# Pauses -------------------------------------------------------------------------------------------------------
+
+
+class RateLimits:
+    """Until when no request may be made to a model. Any thread may use it. ``clock`` returns seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, model: str, seconds: float) -> None:
+        """Lets no request to the model begin for this time; a longer pause that is set stays."""
+        with self._lock:
+            until = self._clock() + min(seconds, LONGEST_PAUSE)
+            self._until[model] = max(until, self._until.get(model, until))
+
+    def remaining(self, model: str) -> float:
+        """Returns the seconds until a request to the model may begin; 0 if it may now."""
+        with self._lock:
+            return max(0.0, self._until[model] - self._clock()) if model in self._until else 0.0
+
+    def wait(self, model: str, stopping: threading.Event) -> None:
+        """Waits until a request may begin, or until ``stopping`` is set."""
+        while (seconds := self.remaining(model)) and not stopping.wait(seconds):
+            pass
 
 
 # Threads ------------------------------------------------------------------------------------------------------
@@ -79,7 +104,7 @@ class LocalWorkers:
         self._asking = threading.Lock()
 
     def submit(self, job: RunJob) -> Future[RunResult]:
-        """Begins a run."""
+        """Begins a run. The future never has an exception of the run itself: that is in the result."""
         if self._pool is not None:
             return self._pool.submit(self._run_here, job)
         future: Future[RunResult] = Future()
@@ -92,7 +117,7 @@ class LocalWorkers:
         return future
 
     def stop(self) -> bool:
-        """Ends all runs; tools that block are interrupted."""
+        """Ends all runs; tools that block are interrupted. Returns whether they will end soon."""
         with self._lock:
             runs = [*self._runs]
         for run in runs:
@@ -111,7 +136,7 @@ class LocalWorkers:
     def _make(self, job: RunJob, on_end: Callable[[RunResult], None]) -> tuple[Run, _JobDisplay]:
         chat = make_chat(job, partial(_PacedChat, job=job, limits=self._limits, progress=self._progress))
         if chat.ask_approval is not None:
-            chat.ask_approval = _one_at_a_time(chat.ask_approval, self._asking)
+            chat.ask_approval = self._one_at_a_time(chat.ask_approval)
         run = Run(partial(stream_job, chat, job), stop=chat.stop, info=lambda _: "")
 
         def end() -> None:
@@ -121,11 +146,20 @@ class LocalWorkers:
 
         with self._lock:
             self._runs.add(run)
-        return run, _JobDisplay(chat, job.place, self._progress, end)
+        return run, _JobDisplay(chat, job.index, self._progress, end)
+
+    def _one_at_a_time(self, approver: Approver) -> Approver:
+        """Returns the approver with a lock: a person is asked one question at a time."""
+
+        def ask(call: ToolCall) -> Decision | bool:
+            with self._asking:
+                return approver(call)
+
+        return ask  # type: ignore[return-value]
 
 
 class _PacedChat(Chat):
-    """A chat that makes no request while its model is held back, and holds it back for all if it is told to wait."""
+    """A chat that makes no request while its model is held back, and holds it back for all if the provider asks to."""
 
     def __init__(self, *args: Any, job: RunJob, limits: RateLimits, progress: BatchProgress, **settings: Any) -> None:
         self._job, self._limits, self._progress = job, limits, progress
@@ -135,11 +169,11 @@ class _PacedChat(Chat):
 
     def record_request(self) -> None:
         """Waits until the request may be made."""
-        name, place = self._job.model_name, self._job.place
-        if left := self._limits.left(name):
-            self._progress.note(place, f"Rate limit: waits {in_words(left)}")
+        name, index = self._job.model_name, self._job.index
+        if seconds := self._limits.remaining(name):
+            self._progress.note(index, f"Rate limit: waits {in_words(seconds)}")
             self._limits.wait(name, self.stopping)
-            self._progress.note(place, "")
+            self._progress.note(index, "")
         if self.stopping.is_set():
             raise KeyboardInterrupt  # ends the turn as stopped, without a request
         super().record_request()
@@ -153,10 +187,10 @@ class _PacedChat(Chat):
 
 
 class _JobDisplay:
-    """Tells the progress of a run, and its end."""
+    """Notes the events of a run in the progress of the batch, and calls ``on_end`` at its end."""
 
-    def __init__(self, chat: Chat, place: int, progress: BatchProgress, on_end: Callable[[], None]) -> None:
-        self._chat, self._place, self._progress, self._on_end = chat, place, progress, on_end
+    def __init__(self, chat: Chat, index: int, progress: BatchProgress, on_end: Callable[[], None]) -> None:
+        self._chat, self._index, self._progress, self._on_end = chat, index, progress, on_end
 
     @property
     def transcript(self) -> Transcript:
@@ -165,7 +199,7 @@ class _JobDisplay:
 
     def show(self, event: Event) -> None:
         """Takes one event in."""
-        self._progress.take(self._place, event)
+        self._progress.take(self._index, event)
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Denies: a run of a batch asks by its chat's ``ask_approval`` only."""
@@ -174,16 +208,6 @@ class _JobDisplay:
     def close(self, info: str) -> None:
         """Ends the run."""
         self._on_end()
-
-
-def _one_at_a_time(approver: Approver, lock: threading.Lock) -> Approver:
-    """Returns the approver with a lock: a person is asked one question at a time."""
-
-    def ask(call: ToolCall) -> Decision | bool:
-        with lock:
-            return approver(call)
-
-    return ask  # type: ignore[return-value]
 
 
 # Executors ----------------------------------------------------------------------------------------------------

@@ -3,5 +3,5 @@
 run.py                 `Run` plays the events of a chat or a replay to whatever shows them, and can be stopped
 document.py            `LiveDocument` makes numbered steps of the events, for pages
 pacer.py               `Pacer` sends these steps no faster than a page can draw them
-clocks.py, status.py   the duration of the calls, and what is going on, in words
+status.py              `RunStatus` describes what is going on, in words
 """

@@ -1,6 +1,7 @@
 """One run as pages see it: `LiveDocument` makes numbered steps of its events, and the whole state for a page that asks.
 
-The steps are described in ``frontend/src/protocol.js``.
+The steps are described in ``frontend/src/protocol.js``. `Clocks` are the durations of the run and of its calls. A page
+counts on by itself between a start and a stop.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event
-from toolcall_nb.live_runs.clocks import RUN, Clocks
 from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.render.run_footer import USAGE_FOLD
 
@@ -29,6 +29,47 @@ _Step: TypeAlias = dict[str, Any]
 _STARTS = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError})
 _TIMED = frozenset({ev.ToolExecution, ev.Abort, *CALL_ENDS})
 """The events that start or stop a clock."""
+
+_Clock: TypeAlias = dict[str, float | bool]
+"""``elapsed`` in seconds, and whether it is ``running``."""
+
+RUN = ""
+"""The key of the run's own clock; the others have the ids of nodes."""
+
+
+class Clocks:
+    """One clock for the run and one for each node that is timed. A clock starts once and stops once.
+
+    ``now`` returns seconds. The run's clock starts now, or started when ``now`` was ``began``. `news` holds the clocks
+    that changed; the sender empties it.
+    """
+
+    def __init__(self, now: Callable[[], float], began: float | None = None) -> None:
+        self.news: dict[str, _Clock] = {}
+        self.now = now
+        self._since: dict[str, float] = {RUN: now() if began is None else began}
+        self._stopped: dict[str, float] = {}
+
+    def start(self, node: str) -> None:
+        """Starts the clock, unless it runs or has stopped."""
+        if node not in self._since and node not in self._stopped:
+            self._since[node] = self.now()
+            self.news[node] = {"elapsed": 0.0, "running": True}
+
+    def stop(self, node: str, seconds: float | None = None) -> None:
+        """Stops the clock if it runs; at ``seconds``, if the duration is known better."""
+        if node in self._since:
+            elapsed = self.now() - self._since.pop(node) if seconds is None else seconds
+            self._stopped[node] = elapsed
+            self.news[node] = {"elapsed": elapsed, "running": False}
+
+    def all(self) -> dict[str, _Clock]:
+        """Returns every clock as it is now."""
+        now = self.now()
+        running: dict[str, _Clock] = {
+            node: {"elapsed": now - since, "running": True} for node, since in self._since.items()
+        }
+        return running | {node: {"elapsed": seconds, "running": False} for node, seconds in self._stopped.items()}
 
 
 class LiveDocument:
@@ -201,7 +242,7 @@ class LiveDocument:
         return step
 
     def state(self) -> _Step:
-        """Returns everything, with the announcements that still hold: who gets this may not have heard them.
+        """Returns everything, with the announcements that still hold: a page that opens now has heard none.
 
         What is not sent yet is sent first, so that the next step fits this state. After a torn event it is only here.
         """

@@ -18,7 +18,6 @@ FRAME = 0.042
 SLOWEST = 2.0
 """The longest interval between two messages in seconds, however slow the page is."""
 
-
 _MOMENT = 0.001
 
 

@@ -38,7 +38,6 @@ _AGAIN = 1.0
 _TRIES = 3
 """An interrupt that comes just before a blocking call does not end that call: it is sent again, a second later."""
 
-
 PLAYING: contextvars.ContextVar[Run | None] = contextvars.ContextVar("toolcall_nb_playing", default=None)
 """The run that plays in this context."""
 
@@ -151,7 +150,11 @@ class Run:
         def play() -> None:
             context.run(self.play, display)
 
-        self._thread = _started(play) if threads is None else threads.start(play)
+        if threads is None:
+            thread = threading.Thread(target=play, name="toolcall_nb-run", daemon=True)
+            self._thread = thread if start_if_possible(thread) else None
+        else:
+            self._thread = threads.start(play)
         if self._thread is None:
             play()
 
@@ -188,7 +191,8 @@ class Run:
             self._stop_source()
             with suppress(KeyboardInterrupt):  # a second one: the person does not want to wait
                 self._show_all(interrupts)
-            self._close_events()
+            if isinstance(self._events, Generator):  # lets the source complete its transcript
+                self._events.close()
             interrupts.are_held = True
             if not isinstance(self._last, ev.Finish | ev.Abort):  # the interrupt hit the source itself
                 self._show(ev.Abort(reason="interrupted"))
@@ -209,11 +213,6 @@ class Run:
             if interrupts.has_come:
                 interrupts.let_through()
 
-    def _close_events(self) -> None:
-        """Lets the source complete its transcript, if it was interrupted again before its end."""
-        if isinstance(self._events, Generator):
-            self._events.close()
-
     def _show(self, event: Event) -> None:
         try:
             with self._showing:
@@ -222,7 +221,7 @@ class Run:
             self._note_failure()
 
     def _show_meanwhile(self, event: Event) -> None:
-        """Shows what a tool sends between two events. A tool that outlives its run is not heard any more."""
+        """Shows what a tool sends between two events. What a tool sends after the end of its run is dropped."""
         if not self._ended.is_set():
             self._show(event)
 
@@ -231,11 +230,6 @@ class Run:
         if not self._has_failed:
             _log.exception("The display failed; the run goes on")
         self._has_failed = True
-
-
-def _started(body: Callable[[], object]) -> threading.Thread | None:
-    thread = threading.Thread(target=body, name="toolcall_nb-run", daemon=True)
-    return thread if start_if_possible(thread) else None
 
 
 def interrupt_thread(thread: threading.Thread, interrupts: ThreadInterrupts | None = None) -> None:

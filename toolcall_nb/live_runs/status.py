@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_states import END_STATES, CallEnd, State
+from toolcall_nb.core.call_states import CALL_ENDS, END_STATES, State
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.invisible_characters import escape_invisible
 
@@ -81,44 +80,42 @@ class RunStatus:
             self._words = ""
         if kind in _NOT_WRITING or (kind in _PAUSES and self._open):
             self._is_writing = False
-        handler = _HANDLERS.get(kind)
-        return (handler(self, event) if handler is not None else None) or []
+        return self._follow(event)
 
-    def _status(self, event: ev.Status) -> None:
-        self._words = " ".join(event.text.split())[:_MAX_WORDS]
-
-    def _start(self, event: ev.Start) -> None:
-        self._role = event.role
-
-    def _execution(self, event: ev.ToolExecution) -> None:
-        if event.status == "running":
-            self._running.add(event.tool_call_id)
-
-    def _ask(self, event: ev.ToolApprovalRequest) -> list[str]:
-        if event.is_automatic:
-            return []
-        self._asked[event.approval_id] = event.tool_call_id
-        return [self._question(event.tool_call_id)]
-
-    def _answer(self, event: ev.ToolApprovalResponse) -> None:
-        self._asked.pop(event.approval_id, None)
-
-    def _end(self, event: CallEnd) -> list[str]:
-        if isinstance(event, ev.ToolOutputAvailable) and event.preliminary:
-            return []
-        begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
-        ended = f"Tool {self._name(event.tool_call_id)} {_END_WORDS[END_STATES[type(event)]]}"
-        self._forget(event.tool_call_id)
-        return [*begun, ended]
-
-    def _finish(self, _: ev.Finish) -> list[str]:
-        self._running.clear()
-        return [] if self._role in ("user", "system") else ["Answer finished"]
-
-    def _abort(self, _: ev.Abort) -> list[str]:
-        for state in (self._open, self._asked, self._running):
-            state.clear()
-        return ["Answer stopped"]
+    def _follow(self, event: Event) -> list[str]:
+        match event:
+            case ev.Status():
+                self._words = " ".join(event.text.split())[:_MAX_WORDS]
+            case ev.Start():
+                self._role = event.role
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
+                return self._begin(event)
+            case ev.ToolExecution(status="running"):
+                self._running.add(event.tool_call_id)
+            case ev.ToolApprovalRequest() if not event.is_automatic:
+                self._asked[event.approval_id] = event.tool_call_id
+                return [self._question(event.tool_call_id)]
+            case ev.ToolApprovalResponse():
+                self._asked.pop(event.approval_id, None)
+            case ev.ToolOutputAvailable(preliminary=True):
+                pass
+            case _ if isinstance(event, CALL_ENDS):
+                begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
+                ended = f"Tool {self._name(event.tool_call_id)} {_END_WORDS[END_STATES[type(event)]]}"
+                self._forget(event.tool_call_id)
+                return [*begun, ended]
+            case ev.ToolRetracted():
+                self._forget(event.tool_call_id)
+            case ev.Finish():
+                self._running.clear()
+                return [] if self._role in ("user", "system") else ["Answer finished"]
+            case ev.Abort():
+                for state in (self._open, self._asked, self._running):
+                    state.clear()
+                return ["Answer stopped"]
+            case ev.Error():
+                return ["Error"]
+        return []
 
     def _question(self, call: str) -> str:
         return f"Tool {self._name(call)} asks for approval"
@@ -132,26 +129,10 @@ class RunStatus:
     def _forget(self, call: str) -> None:
         self._open.pop(call, None)
         self._running.discard(call)
-        self._asked = {approval: asked for approval, asked in self._asked.items() if asked != call}
+        self._asked = {approval: call_id for approval, call_id in self._asked.items() if call_id != call}
 
     def _name(self, call: str) -> str:
         return self._open.get(call, "call")
-
-
-_HANDLERS: Mapping[type, Callable[[RunStatus, Any], list[str] | None]] = {
-    ev.Status: RunStatus._status,
-    ev.Start: RunStatus._start,
-    ev.ToolInputStart: RunStatus._begin,
-    ev.ToolInputAvailable: RunStatus._begin,
-    ev.ToolExecution: RunStatus._execution,
-    ev.ToolApprovalRequest: RunStatus._ask,
-    ev.ToolApprovalResponse: RunStatus._answer,
-    **dict.fromkeys(END_STATES, RunStatus._end),
-    ev.ToolRetracted: lambda status, event: status._forget(event.tool_call_id),
-    ev.Finish: RunStatus._finish,
-    ev.Abort: RunStatus._abort,
-    ev.Error: lambda status, event: ["Error"],
-}
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,8 +1,8 @@
 """Pairs the items of two sequences that belong together: `align` in order, `match` in any order.
 
-`align` works in steps, from certain to uncertain. What one step pairs divides the rest into gaps for the next:
+`align` works in steps, from certain to uncertain. The pairs of one step divide the other items into gaps for the next:
 
-1. Equal items at both ends are paired. If only a few are left, step 3 is next.
+1. Equal items at both ends are paired. If only a few others remain, step 3 is next.
 2. Items whose key occurs once on each side are paired, as many as keep the order (patience diff: Bram Cohen). Each gap
    between them starts again at step 1.
 3. A small gap is paired so that the sum of all scores is the highest that keeps the order.
@@ -56,8 +56,8 @@ def align(a: Sequence[Any], b: Sequence[Any], score: Score | None = None) -> Ali
     Items with equal keys belong together. Without a ``score``, no others do.
     """
     if list(b) < list(a):
-        found = _align(b, a, None if score is None else lambda i, j: score(j, i))
-        return Alignment([(j, i) for i, j in found.pairs], frozenset((j, i) for i, j in found.coarse))
+        mirrored = _align(b, a, None if score is None else lambda i, j: score(j, i))
+        return Alignment([(j, i) for i, j in mirrored.pairs], frozenset((j, i) for i, j in mirrored.coarse))
     return _align(a, b, score)
 
 
@@ -75,13 +75,13 @@ def _align(a: Sequence[Any], b: Sequence[Any], score: Score | None) -> Alignment
             pairs += anchors
             gaps += _between(gap, anchors)
             continue
-        near, far = _candidates(a, b, gap, score)
-        if len(near) * len(far) <= SMALL_GAP:
-            pairs += _best(a, b, near, far, score)
+        positions_a, positions_b = _candidates(a, b, gap, score)
+        if len(positions_a) * len(positions_b) <= SMALL_GAP:
+            pairs += _best(a, b, positions_a, positions_b, score)
         else:
-            found = list(_nearest(a, b, near, far, score))
-            pairs += found
-            coarse += found
+            nearest = list(_nearest(a, b, positions_a, positions_b, score))
+            pairs += nearest
+            coarse += nearest
     return Alignment(sorted(pairs), frozenset(coarse))
 
 
@@ -98,10 +98,10 @@ def _without_ends(a: Sequence[Any], b: Sequence[Any], gap: _Gap, pairs: list[tup
 
 
 def _anchors(a: Sequence[Any], b: Sequence[Any], gap: _Gap) -> list[tuple[int, int]]:
-    """Returns the longest row of pairs, in order, whose key occurs once on each side of the gap."""
-    often_a, often_b = Counter(a[gap.a : gap.a_end]), Counter(b[gap.b : gap.b_end])
-    place = {b[j]: j for j in range(gap.b, gap.b_end) if often_b[b[j]] == 1}
-    unique = [(i, place[a[i]]) for i in range(gap.a, gap.a_end) if often_a[a[i]] == 1 and a[i] in place]
+    """Returns the longest sequence of pairs, in order, whose key occurs once on each side of the gap."""
+    counts_a, counts_b = Counter(a[gap.a : gap.a_end]), Counter(b[gap.b : gap.b_end])
+    unique_b = {b[j]: j for j in range(gap.b, gap.b_end) if counts_b[b[j]] == 1}
+    unique = [(i, unique_b[a[i]]) for i in range(gap.a, gap.a_end) if counts_a[a[i]] == 1 and a[i] in unique_b]
     return _longest_ascending(unique)
 
 
@@ -132,30 +132,30 @@ def _between(gap: _Gap, anchors: list[tuple[int, int]]) -> Iterator[_Gap]:
 
 def _candidates(a: Sequence[Any], b: Sequence[Any], gap: _Gap, score: Score | None) -> tuple[list[int], list[int]]:
     """Returns the positions in the gap that may have a partner: without a score, only those with equal keys."""
-    here, there = range(gap.a, gap.a_end), range(gap.b, gap.b_end)
+    range_a, range_b = range(gap.a, gap.a_end), range(gap.b, gap.b_end)
     if score is not None:
-        return list(here), list(there)
-    common = {a[i] for i in here} & {b[j] for j in there}
-    return [i for i in here if a[i] in common], [j for j in there if b[j] in common]
+        return list(range_a), list(range_b)
+    common = {a[i] for i in range_a} & {b[j] for j in range_b}
+    return [i for i in range_a if a[i] in common], [j for j in range_b if b[j] in common]
 
 
 def _best(
-    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+    a: Sequence[Any], b: Sequence[Any], positions_a: list[int], positions_b: list[int], score: Score | None
 ) -> Iterator[tuple[int, int]]:
     """Yields the pairs, in order, with the highest sum of scores."""
-    scores = [[int(a[i] == b[j]) if score is None else score(i, j) for j in far] for i in near]
-    best = [[0] * (len(far) + 1) for _ in range(len(near) + 1)]
-    for i in range(len(near) - 1, -1, -1):
+    scores = [[int(a[i] == b[j]) if score is None else score(i, j) for j in positions_b] for i in positions_a]
+    best = [[0] * (len(positions_b) + 1) for _ in range(len(positions_a) + 1)]
+    for i in range(len(positions_a) - 1, -1, -1):
         below, row, fits = best[i + 1], best[i], scores[i]
-        for j in range(len(far) - 1, -1, -1):
+        for j in range(len(positions_b) - 1, -1, -1):
             value = row[j + 1] if row[j + 1] > below[j] else below[j]
             fit = fits[j]
             row[j] = fit + below[j + 1] if fit and fit + below[j + 1] >= value else value
     i = j = 0
-    while i < len(near) and j < len(far):
+    while i < len(positions_a) and j < len(positions_b):
         fit = scores[i][j]
         if fit and best[i][j] == fit + best[i + 1][j + 1]:
-            yield near[i], far[j]
+            yield positions_a[i], positions_b[j]
             i, j = i + 1, j + 1
         elif best[i][j] == best[i + 1][j]:
             i += 1
@@ -164,24 +164,24 @@ def _best(
 
 
 def _nearest(
-    a: Sequence[Any], b: Sequence[Any], near: list[int], far: list[int], score: Score | None
+    a: Sequence[Any], b: Sequence[Any], positions_a: list[int], positions_b: list[int], score: Score | None
 ) -> Iterator[tuple[int, int]]:
     """Yields for each item the next one within the window that is equal, or else one that is similar."""
-    places: dict[Any, list[int]] = defaultdict(list)
-    for number, j in enumerate(far):
-        places[b[j]].append(number)
+    indices: dict[Any, list[int]] = defaultdict(list)  # in ``positions_b``, by key
+    for index, j in enumerate(positions_b):
+        indices[b[j]].append(index)
     start = 0
-    for i in near:
-        equal = places.get(a[i], ())
+    for i in positions_a:
+        equal = indices.get(a[i], ())
         number = bisect_left(equal, start)
         is_near = number < len(equal) and equal[number] < start + WINDOW
-        place: int | None = equal[number] if is_near else None
-        if place is None and score is not None:
-            window = range(start, min(start + WINDOW, len(far)))
-            place = next((each for each in window if score(i, far[each])), None)
-        if place is not None:
-            yield i, far[place]
-            start = place + 1
+        partner: int | None = equal[number] if is_near else None
+        if partner is None and score is not None:
+            window = range(start, min(start + WINDOW, len(positions_b)))
+            partner = next((index for index in window if score(i, positions_b[index])), None)
+        if partner is not None:
+            yield i, positions_b[partner]
+            start = partner + 1
 
 
 # In any order ---------------------------------------------------------------------------------------------------
@@ -199,50 +199,50 @@ def match(a: Sequence[Any], b: Sequence[Any], score: Score) -> list[tuple[int, i
 
 
 def _match(a: Sequence[Any], b: Sequence[Any], score: Score) -> Iterator[tuple[int, int]]:
-    places: dict[Any, list[int]] = defaultdict(list)
+    positions: dict[Any, list[int]] = defaultdict(list)
     for j in range(len(b) - 1, -1, -1):
-        places[b[j]].append(j)
-    left = []
+        positions[b[j]].append(j)
+    unpaired = []
     for i, key in enumerate(a):
-        if places[key]:
-            yield i, places[key].pop()
+        if positions[key]:
+            yield i, positions[key].pop()
         else:
-            left.append(i)
-    free = sorted(j for js in places.values() for j in js)
-    if len(left) * len(free) <= SMALL_GAP:
-        yield from _maximum(left, free, score)
+            unpaired.append(i)
+    free = sorted(j for js in positions.values() for j in js)
+    if len(unpaired) * len(free) <= SMALL_GAP:
+        yield from _maximum(unpaired, free, score)
 
 
-def _maximum(left: list[int], free: list[int], score: Score) -> list[tuple[int, int]]:
+def _maximum(unpaired: list[int], free: list[int], score: Score) -> list[tuple[int, int]]:
     """Returns a maximum matching: for each item in turn, others change their partners where that makes room for it."""
-    fits = {i: sorted((-fit, j) for j in free if (fit := score(i, j))) for i in left}
-    mate: dict[int, int] = {}
-    partner: dict[int, int] = {}  # the same, by the position on the right
-    for i in sorted(left, key=lambda i: fits[i]):
-        place, reached = _free_place(i, fits, partner)
-        while place is not None:
-            here = reached[place]
-            former = mate.get(here)
-            mate[here], partner[place] = place, here
-            place = former
-    return list(mate.items())
+    fits = {i: sorted((-fit, j) for j in free if (fit := score(i, j))) for i in unpaired}
+    partner_of_a: dict[int, int] = {}
+    partner_of_b: dict[int, int] = {}
+    for first in sorted(unpaired, key=lambda i: fits[i]):
+        j, reached_from = _free_position(first, fits, partner_of_b)
+        while j is not None:
+            i = reached_from[j]
+            former = partner_of_a.get(i)
+            partner_of_a[i], partner_of_b[j] = j, i
+            j = former
+    return list(partner_of_a.items())
 
 
-def _free_place(
-    start: int, fits: dict[int, list[tuple[int, int]]], partner: dict[int, int]
+def _free_position(
+    start: int, fits: dict[int, list[tuple[int, int]]], partner_of_b: dict[int, int]
 ) -> tuple[int | None, dict[int, int]]:
-    """Looks for a free position on the right, by way of items that could change their partners.
+    """Looks for a free position in ``b``, by way of items that could change their partners.
 
-    Returns it, or None, and by each position that was reached the item from which it was.
+    Returns it, or None, and for each position that was reached, the item from which it was.
     """
-    reached: dict[int, int] = {}
-    row = deque([start])
-    while row:
-        here = row.popleft()
-        for _, j in fits[here]:
-            if j not in reached:
-                reached[j] = here
-                if j not in partner:
-                    return j, reached
-                row.append(partner[j])
-    return None, reached
+    reached_from: dict[int, int] = {}
+    queue = deque([start])
+    while queue:
+        i = queue.popleft()
+        for _, j in fits[i]:
+            if j not in reached_from:
+                reached_from[j] = i
+                if j not in partner_of_b:
+                    return j, reached_from
+                queue.append(partner_of_b[j])
+    return None, reached_from

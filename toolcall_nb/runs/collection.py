@@ -15,15 +15,12 @@ from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.indexed_runs import read_entries
-from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, write_parquet
-from toolcall_nb.runs.places import is_remote, list_places, suffix_of
+from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, query_tables, write_parquet
+from toolcall_nb.runs.paths import is_remote, list_files, suffix_of
 from toolcall_nb.runs.recorded_file import MARKDOWN, RecordedFile
-from toolcall_nb.runs.run_calls import RunCalls
 from toolcall_nb.runs.run_index import RunEntry, UnreadFile, entry_of, is_entry_of
-from toolcall_nb.runs.run_tables import runs_bundle, runs_frame
+from toolcall_nb.runs.run_tables import RunCalls, runs_bundle, runs_frame
 from toolcall_nb.runs.search import Matches, find_matches
-from toolcall_nb.runs.sql import query_tables
 from toolcall_nb.runs.transcript_files import READABLE, check_readable
 
 _PARQUET_RUNS = f"runs{PARQUET}"
@@ -36,20 +33,20 @@ def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
     installed. The files are read when the runs are needed, one run after the other; only an index stays in memory.
     Raises `UsageError` where there is no such file. A file that cannot be read is listed in ``Runs.unread``.
     """
-    listed = [source] if isinstance(source, str | os.PathLike) else [*source]
-    if not all(isinstance(each, str | os.PathLike) for each in listed):
+    sources = [source] if isinstance(source, str | os.PathLike) else [*source]
+    if not all(isinstance(each, str | os.PathLike) for each in sources):
         raise UsageError("read_many takes a folder, a pattern, a file, or a list of these; `read` takes other things.")
-    found: dict[str, bool] = {}
-    for each in listed:
-        for place, is_named in list_places(os.path.expanduser(os.fsdecode(each)), _may_be_run):
-            found[check_readable(place) if is_named else place] = found.get(place, False) or is_named
-    return Runs(found.items())
+    files: dict[str, bool] = {}
+    for each in sources:
+        for path, is_named in list_files(os.path.expanduser(os.fsdecode(each)), _may_be_run):
+            files[check_readable(path) if is_named else path] = files.get(path, False) or is_named
+    return Runs(files.items())
 
 
-def _may_be_run(place: str) -> bool:
+def _may_be_run(path: str) -> bool:
     """Whether a file of a folder may hold runs; of the Parquet files that `Runs.to_parquet` writes, one does."""
-    suffix = suffix_of(place)
-    return suffix in READABLE and (suffix != PARQUET or os.path.basename(place) == _PARQUET_RUNS)
+    suffix = suffix_of(path)
+    return suffix in READABLE and (suffix != PARQUET or os.path.basename(path) == _PARQUET_RUNS)
 
 
 class Runs(Sequence[RecordedRun]):
@@ -60,12 +57,12 @@ class Runs(Sequence[RecordedRun]):
     shares the index.
     """
 
-    def __init__(self, places: Iterable[tuple[str, bool]] = (), entries: Sequence[RunEntry] | None = None) -> None:
-        self._places = tuple(places)
+    def __init__(self, files: Iterable[tuple[str, bool]] = (), entries: Sequence[RunEntry] | None = None) -> None:
+        self._files = tuple(files)  # each with whether its own name was given, and not that of a folder
         self._entries = entries
         self._unread: tuple[UnreadFile, ...] = ()
         self._cache: str | None = None
-        self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
+        self._reader = _EntryReader()
 
     @property
     def entries(self) -> Sequence[RunEntry]:
@@ -96,16 +93,19 @@ class Runs(Sequence[RecordedRun]):
     def __getitem__(self, index: int | slice) -> RecordedRun | Runs:
         if isinstance(index, slice):
             return Runs(entries=self.entries[index])
-        return self._read(self.entries[index])
+        return self._reader.read(self.entries[index])
 
     def __repr__(self) -> str:
         if self._entries is None:
-            return f"<Runs: {len(self._places):,} files, not read yet>"
+            return f"<Runs: {len(self._files):,} files, not read yet>"
         return f"<Runs: {len(self._entries):,} runs>"
 
     def with_entries(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
         """Yields each run with its entry in the index, reading the files once, one run after the other."""
-        return self._scan() if self._entries is None else read_entries(self._entries)
+        if self._entries is None:
+            return self._scan()
+        reader = _EntryReader()
+        return ((entry, reader.read(entry)) for entry in self._entries)
 
     @property
     def transcripts(self) -> Iterator[Transcript]:
@@ -150,8 +150,8 @@ class Runs(Sequence[RecordedRun]):
 
         ``limit`` is the most places; None is no limit. ``runs.search("timeout").runs`` are the runs that have it.
         """
-        found, entries, is_cut = find_matches(self.with_entries(), pattern, limit)
-        return Matches(found, Runs(entries=entries), is_cut)
+        matches, entries, is_cut = find_matches(self.with_entries(), pattern, limit)
+        return Matches(matches, Runs(entries=entries), is_cut)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Writes the runs as Parquet files into a folder: ``runs``, ``calls`` and ``messages.parquet``.
@@ -179,51 +179,56 @@ class Runs(Sequence[RecordedRun]):
         """Returns the folder of Parquet files with just these runs; None if there is none yet."""
         if self._cache is not None:
             return self._cache
-        if len(self._places) != 1 or is_remote(self._places[0][0]):
+        if len(self._files) != 1 or is_remote(self._files[0][0]):
             return None
-        folder, name = os.path.split(self._places[0][0])
-        is_one = name == _PARQUET_RUNS and all(
-            os.path.exists(os.path.join(folder, f"{each}{PARQUET}")) for each in PARQUET_TABLES
-        )
-        return folder if is_one else None
+        folder, name = os.path.split(self._files[0][0])
+        tables = [os.path.join(folder, f"{table}{PARQUET}") for table in PARQUET_TABLES]
+        return folder if name == _PARQUET_RUNS and all(map(os.path.exists, tables)) else None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the runs in a cell as a table."""
         return runs_bundle(self.entries, self._unread, include=include, exclude=exclude)
 
-    def _read(self, entry: RunEntry) -> RecordedRun:
-        """Reads one run. The file stays open, so that reading its runs one after the other reads it once."""
-        last, self._last = self._last, None
-        if last is None or last[0].source != entry.source or last[0].number >= entry.number:
-            last = (entry, enumerate(RecordedFile(entry.source).runs()))
-        rest = last[1]
-        for number, run in rest:
-            if number == entry.number and is_entry_of(entry, run):
-                self._last = (entry, rest)
-                return run
-        raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")
-
     def _scan(self) -> Iterator[tuple[RunEntry, RecordedRun]]:
         """Yields the runs of all files, and has made the index when all were read."""
         entries: list[RunEntry] = []
         unread: list[UnreadFile] = []
-        for place, is_named in self._places:
+        for path, is_named in self._files:
             try:
-                for number, run in enumerate(RecordedFile(place).runs()):
-                    if not is_named and _is_plain_text(place, run):
+                for number, run in enumerate(RecordedFile(path).runs()):
+                    if not is_named and _is_plain_text(path, run):
                         continue
-                    entries.append(entry_of(place, number, run))
+                    entries.append(entry_of(path, number, run))
                     yield entries[-1], run
             except UnknownFormatError as error:
-                unread.append(UnreadFile(place, error.brief))
+                unread.append(UnreadFile(path, error.brief))
             except ToolcallError as error:
-                unread.append(UnreadFile(place, str(error)))
+                unread.append(UnreadFile(path, str(error)))
             except Exception as error:  # one file must not hide ten thousand others
-                unread.append(UnreadFile(place, f"{place} cannot be read: {type(error).__name__}: {error}"))
+                unread.append(UnreadFile(path, f"{path} cannot be read: {type(error).__name__}: {error}"))
         self._entries, self._unread = entries, tuple(unread)
 
 
-def _is_plain_text(place: str, run: RecordedRun) -> bool:
-    """Whether a Markdown file that was found in a folder is some other text, such as a README."""
+def _is_plain_text(path: str, run: RecordedRun) -> bool:
+    """Whether a Markdown file of a folder is some other text, such as a README."""
     transcript = run.transcript
-    return suffix_of(place) == MARKDOWN and not (transcript.metadata or transcript.calls or len(transcript) > 1)
+    return suffix_of(path) == MARKDOWN and not (transcript.metadata or transcript.calls or len(transcript) > 1)
+
+
+class _EntryReader:
+    """Reads the runs of an index. A file stays open, so that reading its runs one after the other reads it once."""
+
+    def __init__(self) -> None:
+        self._last: tuple[RunEntry, Iterator[tuple[int, RecordedRun]]] | None = None
+
+    def read(self, entry: RunEntry) -> RecordedRun:
+        """Reads one run. Raises `UsageError` for a file that has changed since the entry was made."""
+        last, self._last = self._last, None
+        if last is None or last[0].source != entry.source or last[0].number >= entry.number:
+            last = (entry, enumerate(RecordedFile(entry.source).runs()))
+        numbered_runs = last[1]
+        for number, run in numbered_runs:
+            if number == entry.number and is_entry_of(entry, run):
+                self._last = (entry, numbered_runs)
+                return run
+        raise UsageError(f"{entry.source} has changed since it was read. Call read_many again.")

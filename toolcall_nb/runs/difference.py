@@ -47,10 +47,8 @@ def diff(a: Any, b: Any, *, ignore: str | Iterable[str] = (), names: tuple[str, 
     """
     ignored = _ignored(ignore)
     transcripts = (_transcript_of(a), _transcript_of(b))
-    shown = names or _names_of(a, b)
     items = tuple(run_items(each, has_text="text" not in ignored) for each in transcripts)
-    pairs = pair_items(*items)
-    return _difference(transcripts, items, pairs, shown, ignored)
+    return _difference(transcripts, items, pair_items(*items), names or _names_of(a, b), ignored)
 
 
 class Difference(Comparison, frozen=True):
@@ -86,7 +84,7 @@ class Difference(Comparison, frozen=True):
             "ignored": list(self.ignored),
             "first": self.rows.index(self.first) if self.first is not None else None,
             "totals": [msgspec.to_builtins(total, enc_hook=str) for total in self.totals],
-            "rows": [dict(_row_data(row)) for row in self.rows],
+            "rows": [_record(row) | {"changes": list(map(_change_data, row.changes))} for row in self.rows],
         }
 
     @property
@@ -103,8 +101,13 @@ class Difference(Comparison, frozen=True):
         if transcripts is self.transcripts:
             return replace(self, names=names), tally
         items = tuple(run_items(each, has_text="text" not in self.ignored) for each in transcripts)
-        found = _difference(transcripts, items, self.pairs, names, self.ignored)
-        return replace(found, rows=tuple(map(_with_kind, found.rows, self.rows))), tally
+        masked = _difference(transcripts, items, self.pairs, names, self.ignored)
+        note = FieldChange("other", "", note="only masked secrets differ")
+        rows = (
+            row if row.kind == original.kind else replace(row, kind=original.kind, changes=(*row.changes, note))
+            for row, original in zip(masked.rows, self.rows, strict=True)
+        )
+        return replace(masked, rows=tuple(rows)), tally
 
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
@@ -114,29 +117,25 @@ class Difference(Comparison, frozen=True):
         from toolcall_nb.render.html_output.difference import difference_html
         from toolcall_nb.render.record_tables import make_bundle
 
-        shown, tally = self.masked()
+        masked, tally = self.masked()
         makers = {
-            "text/html": lambda: difference_html(shown, f"{tally}"),
-            "text/plain": lambda: "\n\n".join(filter(None, (difference_text(shown), f"{tally}"))),
+            "text/html": lambda: difference_html(masked, f"{tally}"),
+            "text/plain": lambda: "\n\n".join(filter(None, (difference_text(masked), f"{tally}"))),
         }
         return make_bundle(makers, include, exclude)
 
 
-# What is compared -----------------------------------------------------------------------------------------------
-
-
 def _ignored(words: str | Iterable[str]) -> tuple[str, ...]:
-    given = words.split(",") if isinstance(words, str) else list(words)
-    found = tuple(word.strip() for word in given if word.strip())
-    unknown = [word for word in found if word not in IGNORABLE]
+    aspects = [word.strip() for word in (words.split(",") if isinstance(words, str) else words) if word.strip()]
+    unknown = [word for word in aspects if word not in IGNORABLE]
     if unknown:
         raise UsageError(f"{unknown[0]!r} cannot be ignored: name {', '.join(IGNORABLE[:-1])} or {IGNORABLE[-1]}.")
-    return tuple(word for word in IGNORABLE if word in found)
+    return tuple(word for word in IGNORABLE if word in aspects)
 
 
 def _transcript_of(thing: Any) -> Transcript:
-    held = getattr(thing, "transcript", None)  # that of a chat, or of a run that was read
-    return held if isinstance(held, Transcript) else read(thing)
+    transcript = getattr(thing, "transcript", None)  # that of a chat, or of a run that was read
+    return transcript if isinstance(transcript, Transcript) else read(thing)
 
 
 def _names_of(a: Any, b: Any) -> tuple[str, str]:
@@ -234,17 +233,9 @@ def _count(calls: Sequence[ToolCall], state: State) -> int:
 
 
 def _seconds(calls: Sequence[ToolCall]) -> float | None:
-    """Returns the sum of the calls' times; None if that of a call is not known."""
-    found = [call.seconds for call in calls]
-    return sum(seconds for seconds in found if seconds is not None) if found and None not in found else None
-
-
-def _with_kind(row: ComparedRow, original: ComparedRow) -> ComparedRow:
-    """Returns a row without secrets with the kind that it has with them."""
-    if row.kind == original.kind:
-        return row
-    note = FieldChange("other", "", note="only masked secrets differ")
-    return replace(row, kind=original.kind, changes=(*row.changes, note))
+    """Returns the sum of the calls' times; None if that of a call is unknown."""
+    times = [call.seconds for call in calls if call.seconds is not None]
+    return sum(times) if calls and len(times) == len(calls) else None
 
 
 # Data -----------------------------------------------------------------------------------------------------------
@@ -269,13 +260,8 @@ def _record(row: ComparedRow) -> dict[str, Any]:
     return record | {"changed": [change.path or change.aspect for change in row.changes]}
 
 
-def _row_data(row: ComparedRow) -> Iterator[tuple[str, Any]]:
-    yield from _record(row).items()
-    yield "changes", [_change_data(change) for change in row.changes]
-
-
 def _change_data(change: FieldChange) -> dict[str, Any]:
-    found: dict[str, Any] = {"aspect": change.aspect, "path": change.path}
-    found |= {name: value for name, value in (("a", change.a), ("b", change.b)) if value is not MISSING}
-    found |= {"lines": [f"{line.kind} {line.text}" for line in change.lines]} if change.lines else {}
-    return found | ({"note": change.note} if change.note else {})
+    fields: dict[str, Any] = {"aspect": change.aspect, "path": change.path}
+    fields |= {name: value for name, value in (("a", change.a), ("b", change.b)) if value is not MISSING}
+    fields |= {"lines": [f"{line.kind} {line.text}" for line in change.lines]} if change.lines else {}
+    return fields | ({"note": change.note} if change.note else {})

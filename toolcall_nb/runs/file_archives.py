@@ -28,22 +28,21 @@ _LOCAL_HEADER = 30
 
 
 def archive_members(
-    file: IO[bytes], place: str, decode: Callable[[bytes], Any], report: Callable[[str], None]
+    file: IO[bytes], path: str, decode: Callable[[bytes], Any], report: Callable[[str], None]
 ) -> Iterator[Any]:
     """Yields the JSON members of an archive as ``{"member": name, "content": value}``, those at its top first.
 
-    ``decode`` reads a JSON text.
-
-    A member that cannot be read is left out and reported. Raises `UsageError` for a file that is no archive.
+    ``decode`` reads a JSON text. A member that cannot be read is left out and reported. Raises `UsageError` for a file
+    that is no archive.
     """
     try:
         with ZipFile(file) as archive:
-            left_bytes = _most_bytes(file)
+            remaining_bytes = _most_bytes(file)
             members = [member for member in archive.infolist() if member.filename.lower().endswith(".json")]
             for member in sorted(members, key=lambda member: member.filename.count("/")):
                 try:
-                    data = _content(archive, member, left_bytes)
-                    left_bytes -= len(data)
+                    data = _content(archive, member, remaining_bytes)
+                    remaining_bytes -= len(data)
                     yield {"member": member.filename, "content": decode(data)}
                 except _TooLarge:
                     report(
@@ -58,7 +57,7 @@ def archive_members(
                 except (OSError, RuntimeError, ValueError, EOFError, BadZipFile, struct.error, zlib.error) as error:
                     report(f"the member {member.filename} cannot be read: {error}")
     except (BadZipFile, ValueError) as error:
-        raise UsageError(f"{place} is no zip archive: {error}") from None
+        raise UsageError(f"{path} is no zip archive: {error}") from None
 
 
 class _TooLarge(Exception):
@@ -76,7 +75,13 @@ def _most_bytes(file: IO[bytes]) -> int:
 def _content(archive: ZipFile, member: ZipInfo, most: int) -> bytes:
     """Returns the bytes of a member. Raises `_TooLarge` if they are more than ``most``."""
     if member.compress_type == _ZSTANDARD:
-        data = _decompress(_compressed(archive, member), most)
+        file = archive.fp
+        if file is None or member.flag_bits & 1:
+            raise ValueError("it is encrypted")
+        file.seek(member.header_offset)
+        name, extra = struct.unpack("<26x2H", file.read(_LOCAL_HEADER))
+        file.seek(name + extra, os.SEEK_CUR)
+        data = _decompress(file.read(member.compress_size), most)
         if len(data) <= most and zlib.crc32(data) != member.CRC:
             raise ValueError("its checksum is wrong")
     else:
@@ -85,17 +90,6 @@ def _content(archive: ZipFile, member: ZipInfo, most: int) -> bytes:
     if len(data) > most:
         raise _TooLarge
     return data
-
-
-def _compressed(archive: ZipFile, member: ZipInfo) -> bytes:
-    """Returns the bytes of a member as they are in the archive."""
-    file = archive.fp
-    if file is None or member.flag_bits & 1:
-        raise ValueError("it is encrypted")
-    file.seek(member.header_offset)
-    name, extra = struct.unpack("<26x2H", file.read(_LOCAL_HEADER))
-    file.seek(name + extra, os.SEEK_CUR)
-    return file.read(member.compress_size)
 
 
 def _decompress(data: bytes, most: int) -> bytes:

@@ -29,14 +29,18 @@ class FileRecords:
     file that is one JSON value.
     """
 
-    def __init__(self, file: IO[bytes], place: str, suffix: str) -> None:
-        self.place = place
+    def __init__(self, file: IO[bytes], path: str, suffix: str) -> None:
+        self.path = path
         self.is_list = suffix not in (".json", ".ipynb")
         self.problems: list[Diagnostic] = []
         self._broken = 0
         self.size = 0
         self._records = RECORD_READERS[suffix](self, file)
-        self.first = [*islice(self._few(), _FIRST)]
+        self.first: list[Any] = []
+        for record in islice(self._records, _FIRST):
+            self.first.append(record)
+            if self.size > _FIRST_SIZE:
+                break
 
     def __iter__(self) -> Iterator[Any]:
         first, self.first = self.first[::-1], []
@@ -44,21 +48,14 @@ class FileRecords:
             yield first.pop()  # so that it is not kept until the end
         yield from self._records
 
-    def _few(self) -> Iterator[Any]:
-        for record in self._records:
-            yield record
-            if self.size > _FIRST_SIZE:
-                return
-
     def report(self, message: str, line: int = 0) -> None:
         """Adds a problem. Of very many, only the number is kept."""
         self._broken += 1
         if self._broken <= _REPORTED:
             self.problems.append(Diagnostic(message, LEFT_OUT, line))
-        elif self._broken == _REPORTED + 1:
-            self.problems.append(Diagnostic("", LEFT_OUT))
-        if self._broken > _REPORTED:
-            self.problems[-1] = Diagnostic(f"{self._broken - _REPORTED:,} more records cannot be read", LEFT_OUT)
+        else:
+            count = f"{self._broken - _REPORTED:,} more records cannot be read"
+            self.problems[_REPORTED:] = [Diagnostic(count, LEFT_OUT)]
 
 
 _Reader: TypeAlias = Callable[[FileRecords, IO[bytes]], Iterator[Any]]
@@ -80,29 +77,26 @@ def _read_value(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
         yield _decode_json(data)
         return
     except (ValueError, RecursionError) as error:
-        first = data.lstrip().split(b"\n", 1)
         try:
-            _decode_json(first[0])
+            _decode_json(data.lstrip().split(b"\n", 1)[0])
         except (ValueError, RecursionError):
-            raise UsageError(f"{records.place} is no JSON: {error}") from None
+            raise UsageError(f"{records.path} is no JSON: {error}") from None
     records.is_list = True
     yield from _json_lines(records, iter(data.split(b"\n")))
 
 
 def _read_lines(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
     """Reads one JSON value a line; a file whose first line is none may be one value on several lines."""
-    head = [line for line in islice(file, 1)]
-    head[:1] = [line.removeprefix(_BOM) for line in head[:1]]
-    if head and head[0].strip() in (b"{", b"["):
-        data = head[0] + file.read()
-        try:
-            yield _decode_json(data)
-            records.is_list = False
-            return
-        except (ValueError, RecursionError):
-            yield from _json_lines(records, iter(data.split(b"\n")))
-            return
-    yield from _json_lines(records, chain(head, file))
+    first = file.readline().removeprefix(_BOM)
+    if first.strip() not in (b"{", b"["):
+        yield from _json_lines(records, chain([first], file))
+        return
+    data = first + file.read()
+    try:
+        yield _decode_json(data)
+        records.is_list = False
+    except (ValueError, RecursionError):
+        yield from _json_lines(records, iter(data.split(b"\n")))
 
 
 def _json_lines(records: FileRecords, lines: Iterator[bytes]) -> Iterator[Any]:
@@ -123,13 +117,13 @@ def _read_sse(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
     try:
         yield from json_objects(file.read())
     except WireError as error:
-        raise UsageError(f"{records.place}, {error}") from None
+        raise UsageError(f"{records.path}, {error}") from None
 
 
 def _read_archive(records: FileRecords, file: IO[bytes]) -> Iterator[Any]:
     from toolcall_nb.runs.file_archives import archive_members  # imports zipfile
 
-    return archive_members(file, records.place, _decode_json, records.report)
+    return archive_members(file, records.path, _decode_json, records.report)
 
 
 RECORD_READERS: Mapping[str, _Reader] = {

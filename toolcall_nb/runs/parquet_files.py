@@ -1,15 +1,16 @@
-"""Writes runs as Parquet files that other programs query, and reads them back: `write_parquet`, `parquet_runs`.
+"""Writes runs as Parquet files, reads them back, and queries them: `write_parquet`, `parquet_runs`, `query_tables`.
 
 A folder has three files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call, and
 ``messages.parquet``. The column ``run`` is the number of the run in all of them. ``arguments`` and ``result`` are JSON
 texts. The runs are read back from ``runs.parquet`` alone: its column ``events`` has the run's events as JSON lines, and
-``record`` the rest. Secrets are masked. pyarrow is imported on first use.
+``record`` the rest. Secrets are masked. pyarrow and duckdb are imported on first use.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from importlib import import_module
 from typing import IO, Any
@@ -17,6 +18,7 @@ from typing import IO, Any
 import msgspec
 
 from toolcall_nb.core.call_table import CALL_COLUMNS, call_rows, message_calls
+from toolcall_nb.core.data_frames import import_pandas
 from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text, read_json
@@ -26,8 +28,8 @@ from toolcall_nb.core.usage import add_token_counts, read_requests
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs.formats.base import RecordedRun
-from toolcall_nb.runs.places import describe_error
-from toolcall_nb.runs.run_index import RunEntry
+from toolcall_nb.runs.paths import describe_error
+from toolcall_nb.runs.run_index import RunEntry, whole_count
 
 PARQUET = ".parquet"
 PARQUET_TABLES = ("runs", "calls", "messages")
@@ -37,6 +39,7 @@ _BATCH_SIZE = 2**23
 """The number of characters of events that are kept before they are written."""
 _READ_AT_ONCE = 16
 
+_WILDCARD = re.compile(r"[*?\[]")
 _RUNS = {
     **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "label": "string"},
     **{"repetition": "int64", "state": "string", "error": "string", "began": "time", "seconds": "double"},
@@ -86,7 +89,7 @@ def write_parquet(runs: Iterable[tuple[RunEntry, RecordedRun]], folder: str | os
         raise UsageError(f"{os.fspath(folder)} cannot be written: {describe_error(error)}") from None
 
 
-def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
+def parquet_runs(file: IO[bytes], path: str) -> Iterator[RecordedRun]:
     """Yields the runs of a ``runs.parquet``. Raises `UsageError` for any other file."""
     parquet, _ = _parquet("Reading Parquet files")
     try:
@@ -96,8 +99,48 @@ def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
                 yield _run(read_json(record), lines)
     except Exception as error:  # pyarrow's errors for damaged files are of many kinds
         raise UsageError(
-            f"{place} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
+            f"{path} is no file of runs, as `runs.to_parquet` writes it: {type(error).__name__}: {error!s:.300}"
         ) from None
+
+
+def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
+    """Runs an SQL query over the tables ``runs``, ``calls`` and ``messages``, and returns a `pandas.DataFrame`.
+
+    Only what the query needs is read from the files. Raises `UsageError` for a query that duckdb refuses, and
+    `MissingPackageError` where duckdb, pandas or pyarrow is not installed.
+    """
+    purpose = "A query over runs"
+    pandas = import_pandas(purpose)
+    try:
+        duckdb: Any = import_module("duckdb")
+        datasets: Any = import_module("pyarrow.dataset")
+    except ImportError as error:
+        raise MissingPackageError(str(error.name or "duckdb").partition(".")[0], "traces", purpose) from None
+    with duckdb.connect(":memory:") as connection:
+        for name in PARQUET_TABLES:
+            path = os.path.join(folder, f"{name}{PARQUET}")
+            if _WILDCARD.search(path):  # which duckdb takes for a pattern
+                connection.register(name, datasets.dataset(path, format="parquet"))
+            else:
+                connection.read_parquet(path, hive_partitioning=False).create_view(name)
+        try:
+            result = connection.sql(query)
+            return None if result is None else result.to_arrow_table().to_pandas(types_mapper=_nullable(pandas))
+        except duckdb.Error as error:
+            raise UsageError(
+                f"The query cannot be run: {' '.join(str(error).partition('LINE 1')[0].split())}"
+            ) from None
+
+
+def _nullable(pandas: Any) -> Callable[[Any], Any]:
+    """Returns a function from arrow's types to those of pandas that have `pandas.NA`, as in ``Runs.df``."""
+    types = {
+        "double": "Float64",
+        "bool": "boolean",
+        "string": "string",
+        **{f"int{n}": f"Int{n}" for n in (8, 16, 32, 64)},
+    }
+    return lambda kind: pandas.api.types.pandas_dtype(types[f"{kind}"]) if f"{kind}" in types else None
 
 
 # Rows ---------------------------------------------------------------------------------------------------------
@@ -106,7 +149,8 @@ def parquet_runs(file: IO[bytes], place: str) -> Iterator[RecordedRun]:
 def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntry, run: RecordedRun) -> None:
     messages = run.transcript.messages
     facts = {name: getattr(entry, name) for name in _RUNS if hasattr(entry, name)}
-    rows["runs"].append({"run": number, **facts, "record": _record(run), "events": _events(run.transcript)})
+    events = "\n".join(json_text(to_dict(event)) for event in run.transcript.events(timings=True))
+    rows["runs"].append({"run": number, **facts, "record": _record(run), "events": events})
     for row in call_rows(message_calls(messages), messages):
         texts = {name: None if row[name] is None else json_text(row[name]) for name in ("arguments", "result")}
         rows["calls"].append({"run": number, **row, **texts})
@@ -117,7 +161,8 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntr
             {
                 **{"run": number, "turn": turn, "role": message.role, "text": message.text},
                 **{"model": model if isinstance(model, str) else None, "finish_reason": message.finish_reason},
-                **{"tokens_in": _whole(usage.get("inputTokens")), "tokens_out": _whole(usage.get("outputTokens"))},
+                "tokens_in": whole_count(usage.get("inputTokens")),
+                "tokens_out": whole_count(usage.get("outputTokens")),
             }
         )
 
@@ -131,10 +176,6 @@ def _record(run: RecordedRun) -> str:
             "is_unfinished": run.is_unfinished,
         }
     )
-
-
-def _events(transcript: Transcript) -> str:
-    return "\n".join(json_text(to_dict(event)) for event in transcript.events(timings=True))
 
 
 def _run(record: Mapping[str, Any], events: str) -> RecordedRun:
@@ -168,7 +209,7 @@ def _schema(arrow: Any, columns: Mapping[str, str]) -> Any:
 def _flush(
     arrow: Any, writers: Mapping[str, Any], schemas: Mapping[str, Any], rows: dict[str, list[dict[str, Any]]]
 ) -> int:
-    """Writes the rows and forgets them. Returns the size of what is left: 0."""
+    """Writes the rows and clears them. Returns the number of characters that are kept: 0."""
     for name, listed in rows.items():
         columns = {column: [_cell(kind, row[column]) for row in listed] for column, kind in _SCHEMAS[name].items()}
         if listed:
@@ -187,7 +228,3 @@ def _cell(kind: str, value: Any) -> Any:
         microseconds = value * 1_000_000
         return round(microseconds) if -(2**62) < microseconds < 2**62 else None
     return value if kind != "int64" or -_LARGEST <= value < _LARGEST else None
-
-
-def _whole(count: float | None) -> int | None:
-    return None if count is None else int(count)

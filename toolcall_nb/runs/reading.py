@@ -16,9 +16,9 @@ from toolcall_nb.core.addresses import is_url
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.runs.places import is_remote
+from toolcall_nb.runs.paths import is_remote, suffix_of
 from toolcall_nb.runs.recorded_file import read_markdown
-from toolcall_nb.runs.transcript_files import READABLE, has_known_suffix, read_transcript_file
+from toolcall_nb.runs.transcript_files import FILE_FORMATS, READABLE, read_transcript_file
 from toolcall_nb.sources.event_loop import iterate
 from toolcall_nb.sources.http_exchange import displayed_url, fetch_events
 from toolcall_nb.sources.http_responses import is_response, must_be_awaited
@@ -26,10 +26,8 @@ from toolcall_nb.sources.player import events_of_items, play_events, play_events
 from toolcall_nb.tools.results.json_values import safe_repr
 
 _NATIVE = "native"
-
-
 _STREAM = "stream"
-"""The name of a stream whose model is not known: the name of a Python class would say nothing of the run."""
+"""The name of a stream whose model is unknown: the name of a Python class would say nothing about the run."""
 
 
 class RunStream(Struct, frozen=True):
@@ -59,10 +57,10 @@ def read(thing: Any, *, dialect: str | None = None) -> Transcript:
     format, and its name may be a URL of fsspec (``s3://…``). Raises `UsageError` for a file that holds several runs,
     which `toolcall_nb.read_many` reads, and for what is not known, with the list of what is.
     """
-    found = recognise_run(thing, dialect, "read")
-    if isinstance(found, Transcript):
-        return found
-    stream = iterate(lambda: _closed_after(found)) if found.must_be_awaited else found.events()
+    run = recognise_run(thing, dialect, "read")
+    if isinstance(run, Transcript):
+        return run
+    stream = iterate(lambda: _closed_after(run)) if run.must_be_awaited else run.events()
     with closing(stream) as events:
         return Transcript.from_events(events)
 
@@ -74,12 +72,12 @@ def recognise_run(thing: Any, dialect: str | None = None, verb: str = "read") ->
     """
     if dialect is not None and dialect != _NATIVE:
         dialects.detector(dialect)  # raises for an unknown name
-    if isinstance(thing, str) and _is_address(thing):
+    if isinstance(thing, str) and is_url(thing) and len(thing.split()) == 1:
         return RunStream(fetch_events(thing), displayed_url(thing), dialect)
     if isinstance(thing, os.PathLike) or (isinstance(thing, str) and _is_path(thing)):
         return read_transcript_file(os.path.expanduser(os.fsdecode(thing)), dialect)
-    if (own := _own_transcript(thing, dialect, verb)) is not None:
-        return own
+    if (transcript := _value_transcript(thing, dialect, verb)) is not None:
+        return transcript
     if is_response(thing):
         return RunStream(thing, _STREAM, dialect, must_be_awaited(thing))
     source = recognise_source(thing)
@@ -93,21 +91,16 @@ async def _closed_after(stream: RunStream) -> AsyncGenerator[Event, None]:
             yield event
 
 
-def _is_address(text: str) -> bool:
-    """Whether the text is one word that begins as an address does."""
-    return is_url(text) and len(text.split()) == 1
-
-
 def _is_path(text: str) -> bool:
     """Whether the text is one line that ends with a known suffix, names a file, or is a URL. Markdown rarely does."""
     if "\n" in text:
         return False
     if is_remote(text):
         return len(text.split()) == 1
-    return has_known_suffix(text) or (bool(os.path.splitext(text)[1]) and os.path.isfile(text))
+    return suffix_of(text) in FILE_FORMATS or (bool(os.path.splitext(text)[1]) and os.path.isfile(text))
 
 
-def _own_transcript(thing: Any, dialect: str | None, verb: str) -> Transcript | None:
+def _value_transcript(thing: Any, dialect: str | None, verb: str) -> Transcript | None:
     """Returns the transcript of a value of this package, or of text; None for anything else."""
     match thing:
         case Transcript():
@@ -122,48 +115,43 @@ def _own_transcript(thing: Any, dialect: str | None, verb: str) -> Transcript | 
             if dialect is None:
                 return read_markdown(thing, "the text")
             return _read_whole(recognise_source(thing), dialect, verb)
-    return _held_transcript(thing)
-
-
-def _held_transcript(thing: Any) -> Transcript | None:
-    """Returns the transcript of a chat, of a recorded run, or of the handle of `toolcall_nb.show`."""
     if not any(cls.__module__.startswith("toolcall_nb.") for cls in type(thing).__mro__):
         return None
-    held = getattr(thing, "transcript", None)
-    return held if isinstance(held, Transcript) else None
+    transcript = getattr(thing, "transcript", None)  # of a chat, a recorded run, or the handle of `toolcall_nb.show`
+    return transcript if isinstance(transcript, Transcript) else None
 
 
-def _whole(found: Recognised, dialect: str | None, verb: str) -> Transcript | None:
+def _whole(source: Recognised, dialect: str | None, verb: str) -> Transcript | None:
     """Returns the transcript of a complete value; None for a stream. Raises `UsageError` for anything else."""
-    is_listed = isinstance(found.thing, list | tuple)
-    if found.kind is SourceKind.WHOLE or (found.kind is SourceKind.STREAM and is_listed):
-        return _read_whole(found, dialect, verb)
-    if found.kind is not SourceKind.NOTHING or _is_awaited(found):
+    is_listed = isinstance(source.thing, list | tuple)
+    if source.kind is SourceKind.WHOLE or (source.kind is SourceKind.STREAM and is_listed):
+        return _read_whole(source, dialect, verb)
+    if source.kind is not SourceKind.NOTHING or _is_awaited(source):
         return None
-    if isinstance(found.thing, list | tuple | Mapping) and found.thing:  # a single chunk, or unknown items
-        return _read_whole(found, dialect, verb)
-    raise _unknown(found.thing, verb)
+    if isinstance(source.thing, list | tuple | Mapping) and source.thing:  # a single chunk, or unknown items
+        return _read_whole(source, dialect, verb)
+    raise _unknown(source.thing, verb)
 
 
-def _is_awaited(found: Recognised) -> bool:
+def _is_awaited(source: Recognised) -> bool:
     """Whether it is, or becomes, an asynchronous stream. Unknown context managers are not entered: clients are some."""
-    if found.kind is SourceKind.NOTHING:
-        return inspect.isawaitable(found.thing) or hasattr(type(found.thing), "__aiter__")
-    return found.kind in (SourceKind.ASYNC_STREAM, SourceKind.ASYNC_MANAGER)
+    if source.kind is SourceKind.NOTHING:
+        return inspect.isawaitable(source.thing) or hasattr(type(source.thing), "__aiter__")
+    return source.kind in (SourceKind.ASYNC_STREAM, SourceKind.ASYNC_MANAGER)
 
 
-def _read_whole(found: Recognised, dialect: str | None, verb: str) -> Transcript:
+def _read_whole(source: Recognised, dialect: str | None, verb: str) -> Transcript:
     try:
-        return Transcript.from_events(events_of_items(found, dialect))
+        return Transcript.from_events(events_of_items(source, dialect))
     except UsageError:
-        raise _unknown(found.thing, verb) from None
+        raise _unknown(source.thing, verb) from None
 
 
 def _unknown(thing: Any, verb: str) -> UsageError:
-    known = "; ".join(dict.fromkeys(known.title for known in FORMATS))
-    what = f"{safe_repr(thing):.100} ({type(thing).__qualname__})"
-    done = "shown" if verb == "show" else "read"
+    titles = "; ".join(dict.fromkeys(each.title for each in FORMATS))
+    participle = "shown" if verb == "show" else "read"
     return UsageError(
-        f"{what} cannot be {done}. Give a transcript, a chat, Markdown, a file ({', '.join(READABLE)}), an iterator of "
-        f"text, or a reply, messages or a stream of what is known: {known}."
+        f"{safe_repr(thing):.100} ({type(thing).__qualname__}) cannot be {participle}. Give a transcript, a chat, "
+        f"Markdown, a file ({', '.join(READABLE)}), an iterator of text, or a reply, messages or a stream of what is "
+        f"known: {titles}."
     )

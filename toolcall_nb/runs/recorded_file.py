@@ -1,18 +1,23 @@
-"""Reads the runs of one file of any known format, one after the other: `RecordedFile`."""
+"""Reads the runs of one file of any known format, one after the other: `RecordedFile`.
+
+A file may hold several replies, each as chunks of a stream or as a whole; `split_replies` separates them.
+"""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import IO
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import IO, Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.adapters import FORMATS
 from toolcall_nb.core.escaping import visible_line
 from toolcall_nb.core.events import Diagnostic, Event
+from toolcall_nb.core.sdk_objects import as_mapping, get
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UnknownFormatError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
@@ -20,8 +25,7 @@ from toolcall_nb.runs.file_records import FileRecords
 from toolcall_nb.runs.formats import TRACE_FORMATS
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.runs.parquet_files import PARQUET, parquet_runs
-from toolcall_nb.runs.places import describe_error, open_place, suffix_of
-from toolcall_nb.runs.recorded_replies import split_replies
+from toolcall_nb.runs.paths import describe_error, open_path, suffix_of
 
 MARKDOWN = ".md"
 """The suffix of portable Markdown."""
@@ -37,67 +41,68 @@ class RecordedFile:
     reading: lines and members of the file that cannot be read.
     """
 
-    def __init__(self, place: str, dialect: str | None = None, *, with_extra: bool = True) -> None:
-        self.place = place
-        self._with_extra = with_extra
+    def __init__(self, path: str, dialect: str | None = None, *, with_extra: bool = True) -> None:
+        self.path = path
         self.problems: list[Diagnostic] = []
         self._dialect = dialect
+        self._with_extra = with_extra
 
     def runs(self) -> Iterator[RecordedRun]:
         """Yields the runs, with the problems of the file among the diagnostics of the run that they come before.
 
         Raises `UsageError` for a file that cannot be read and for one that holds nothing known, with the known formats.
         """
-        with open_place(self.place) as file:
+        with open_path(self.path) as file:
             try:
                 yield from _uncollected(self._with_problems(self._runs(file)))
             except (OSError, UnicodeError) as error:
-                raise UsageError(f"{self.place} cannot be read: {describe_error(error)}") from None
+                raise UsageError(f"{self.path} cannot be read: {describe_error(error)}") from None
 
     def events(self) -> list[Event] | None:
         """Returns the events of the stream or the messages that the file holds.
 
         Returns None if it is of another format, and if it holds several streams.
         """
-        if suffix_of(self.place) in (MARKDOWN, PARQUET):
+        if suffix_of(self.path) in (MARKDOWN, PARQUET):
             return None
-        with open_place(self.place) as file:
+        with open_path(self.path) as file:
             try:
-                records = FileRecords(file, self.place, suffix_of(self.place))
+                records = FileRecords(file, self.path, suffix_of(self.path))
                 self.problems = records.problems
                 replies = [] if _format_of(records) is not None else self._replies_in(records)
                 return replies[0] if len(replies) == 1 else None
             except OSError as error:
-                raise UsageError(f"{self.place} cannot be read: {describe_error(error)}") from None
+                raise UsageError(f"{self.path} cannot be read: {describe_error(error)}") from None
 
     def _runs(self, file: IO[bytes]) -> Iterator[RecordedRun]:
-        suffix = suffix_of(self.place)
+        suffix = suffix_of(self.path)
         if suffix == MARKDOWN:
-            yield RecordedRun(id="1", transcript=read_markdown(file.read().decode("utf-8-sig"), self.place))
+            yield RecordedRun(id="1", transcript=read_markdown(file.read().decode("utf-8-sig"), self.path))
             return
         if suffix == PARQUET:
-            yield from parquet_runs(file, self.place)
+            yield from parquet_runs(file, self.path)
             return
-        records = FileRecords(file, self.place, suffix)
+        records = FileRecords(file, self.path, suffix)
         self.problems = records.problems
-        known = _format_of(records)
-        if known is None:
+        trace_format = _format_of(records)
+        if trace_format is None:
             for number, events in enumerate(self._replies_in(records), 1):
                 yield RecordedRun(id=f"{number}", transcript=Transcript.from_events(events))
+        elif self._with_extra or trace_format.read_transcripts is None:
+            yield from trace_format.read(records)
         else:
-            read = known.read if self._with_extra else known.read_transcripts or known.read
-            yield from read(records)
+            yield from trace_format.read_transcripts(records)
 
     def _with_problems(self, runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
         """Sets the path of each run, and adds the problems. One run is held back, for those of the file's end."""
-        last, told = None, 0
+        last, count = None, 0
         for run in runs:
             if last is not None:
                 yield last
-            last = replace(run, path=run.path or self.place, transcript=_noted(run.transcript, self.problems[told:]))
-            told = len(self.problems)
+            last = replace(run, path=run.path or self.path, transcript=_noted(run.transcript, self.problems[count:]))
+            count = len(self.problems)
         if last is not None:
-            yield replace(last, transcript=_noted(last.transcript, self.problems[told:]))
+            yield replace(last, transcript=_noted(last.transcript, self.problems[count:]))
 
     def _replies_in(self, records: FileRecords) -> list[list[Event]]:
         """Returns the events of each reply, of messages or of a stream. Raises `UsageError` for anything else."""
@@ -106,27 +111,21 @@ class RecordedFile:
         listed = [*records]
         content = listed if records.is_list else listed[0]
         with suppress(UsageError):
-            are_several = isinstance(content, list) and suffix_of(self.place) != _SSE  # that is one stream
+            are_several = isinstance(content, list) and suffix_of(self.path) != _SSE  # that is one stream
             replies = split_replies(content) if are_several else [content]
             return [events_of_items(reply, self._dialect) for reply in replies]
-        broken = f"{self.place}, {self.problems[0].message}. " if self.problems else ""
+        broken = f"{self.path}, {self.problems[0].message}. " if self.problems else ""
         raise UnknownFormatError(
-            f"{broken}{self.place} holds no transcript: neither a reply, nor messages, nor a stream of a known format.",
-            known_formats(),
+            f"{broken}{self.path} holds no transcript: neither a reply, nor messages, nor a stream of a known format.",
+            list(dict.fromkeys([*(each.title for each in TRACE_FORMATS), *(each.title for each in FORMATS)])),
         )
 
 
-def read_markdown(text: str, place: str) -> Transcript:
-    """Reads a transcript. If a newer toolcall_nb wrote it, prints a line to standard error that names ``place``."""
+def read_markdown(text: str, path: str) -> Transcript:
+    """Reads a transcript. If a newer toolcall_nb wrote it, prints a line to standard error that names ``path``."""
     if (version := read_format_version(text)) > FORMAT_VERSION:
-        print(f"toolcall_nb: {visible_line(place)} is of {describe_newer_version(version)}.", file=sys.stderr)
+        print(f"toolcall_nb: {visible_line(path)} is of {describe_newer_version(version)}.", file=sys.stderr)
     return Transcript.from_markdown(text)
-
-
-def known_formats() -> list[str]:
-    """Returns the titles of all formats that are read."""
-    titles = [*(known.title for known in TRACE_FORMATS), *(known.title for known in FORMATS)]
-    return list(dict.fromkeys(titles))
 
 
 def _uncollected(runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
@@ -136,27 +135,98 @@ def _uncollected(runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
     that takes as long as the reading.
     """
     while True:
-        with _collection_paused():
+        was_enabled = gc.isenabled()
+        gc.disable()
+        try:
             run = next(runs, None)
+        finally:
+            if was_enabled:
+                gc.enable()
         if run is None:
             return
         yield run
 
 
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def _format_of(records: FileRecords) -> TraceFormat | None:
-    return next((known for known in TRACE_FORMATS if known.recognises(records.first)), None)
+    return next((each for each in TRACE_FORMATS if each.recognises(records.first)), None)
 
 
 def _noted(transcript: Transcript, problems: list[Diagnostic]) -> Transcript:
     return replace(transcript, diagnostics=(*transcript.diagnostics, *problems)) if problems else transcript
+
+
+class _Choice(Struct, frozen=True):
+    """A part of a record: one of several answers to one request, each with an index."""
+
+    index: int
+    has_content: bool
+    reason: str | None
+
+
+def split_replies(records: Sequence[Any]) -> list[Sequence[Any]]:
+    """Returns the records of each reply. Records of formats whose streams cannot be separated are one reply.
+
+    A reply of OpenAI or Ollama ends with its last chunk; only that has a reason. Chunks without content may follow,
+    such as one with the usage. Replies of Google and threads of AG-UI have ids. Older streams of Google have no ids and
+    a reason in each chunk; they repeat the number of the prompt's tokens.
+    """
+    replies: list[list[Any]] = []
+    reply_id: str | None = None
+    reasons: dict[int, str] = {}
+    for record in records:
+        fields = as_mapping(record)
+        choices = list(_choices(fields))
+        record_id = _id_of(fields)
+        if reply_id and record_id:
+            begins = reply_id != record_id
+        else:
+            begins = any(_begins(choice, reasons) for choice in choices)
+        if not replies or begins:
+            replies.append([])
+            reply_id, reasons = None, {}
+        replies[-1].append(record)
+        reply_id = reply_id or record_id
+        reasons |= {choice.index: choice.reason for choice in choices if choice.reason is not None}
+    return [*replies] or [records]
+
+
+def _id_of(fields: Mapping[str, Any]) -> str | None:
+    if fields.get("type") == "RUN_STARTED":
+        name = _field(fields, "threadId", "thread_id")
+    else:
+        usage = as_mapping(_field(fields, "usageMetadata", "usage_metadata"))
+        name = _field(fields, "responseId", "response_id") or _field(usage, "promptTokenCount", "prompt_token_count")
+    return None if name is None else str(name)
+
+
+def _begins(choice: _Choice, reasons: Mapping[int, str]) -> bool:
+    """Whether an answer begins anew: it has ended, and has content again, or ends for another reason."""
+    ended = reasons.get(choice.index)
+    return ended is not None and (choice.has_content or choice.reason not in (None, ended))
+
+
+def _choices(fields: Mapping[str, Any]) -> Iterator[_Choice]:
+    feedback = as_mapping(_field(fields, "promptFeedback", "prompt_feedback"))
+    if (blocked := _field(feedback, "blockReason", "block_reason")) is not None:
+        yield _Choice(0, has_content=True, reason=str(blocked))
+    if isinstance(fields.get("done"), bool):  # Ollama's lines end with the one that says so
+        yield _Choice(0, has_content=True, reason="done" if fields["done"] else None)
+    for position, item in enumerate(get(fields, "candidates", list) or get(fields, "choices", list) or []):
+        choice = as_mapping(item)
+        index = get(choice, "index", int)
+        reason = _field(choice, "finishReason", "finish_reason")
+        content = _field(choice, "content", "delta", "message", "text")
+        parts = get(content, "parts", list) or [content]
+        has_content = any(_is_content(part) for part in parts)
+        yield _Choice(position if index is None else index, has_content, None if reason is None else str(reason))
+
+
+def _field(fields: Mapping[str, Any], *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _is_content(part: Any) -> bool:
+    """Whether a part of Google's, a delta or a text holds anything but its role."""
+    if isinstance(part, Mapping):
+        return any(value for name, value in part.items() if name != "role" and name != "parts")
+    return bool(part)

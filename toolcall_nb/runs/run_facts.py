@@ -8,7 +8,7 @@ two.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import zip_longest
 from typing import Any, TypeAlias
@@ -128,19 +128,20 @@ class RunFacts:
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Returns the problems, and one diagnostic for all records that were set aside."""
-        found = list(self._problems)
+        diagnostics = list(self._problems)
         if self._more:
-            found.append(Diagnostic(f"There are {self._more} more problems of this sort.", "They were treated alike."))
+            more = f"There are {self._more} more problems of this sort."
+            diagnostics.append(Diagnostic(more, "They were treated alike."))
         if total := self._kinds.total():
             kinds = ", ".join(f"{kind} {count}" for kind, count in self._kinds.most_common(20))
             are = "record has" if total == 1 else "records have"
-            found.append(Diagnostic(f"{total} {are} no place in a transcript ({kinds}).", "See the run's `extra`."))
-        return tuple(found)
+            left_out = f"{total} {are} no place in a transcript ({kinds})."
+            diagnostics.append(Diagnostic(left_out, "See the run's `extra`."))
+        return tuple(diagnostics)
 
 
 _Pair: TypeAlias = tuple[RequestFacts, "RequestFacts | None"]
 """A request, and the one that followed it in the same turn."""
-
 
 Agents: TypeAlias = dict[str, list[tuple[Iterable[Event], RunFacts]]]
 """The conversations that ran inside a call, by the call's id."""
@@ -160,7 +161,7 @@ def assemble(events: Iterable[Event], facts: RunFacts, agents: Agents | None = N
 
     ``agents`` are the conversations that ran inside a call, by the call's id. Their calls follow that call, with it as
     their parent; their texts are its log; their requests count with those of its message. Each is taken out of
-    ``agents`` when its place is found: what is left there belongs to calls that are not in this run.
+    ``agents`` when it is added: those that remain belong to calls that are not in this run.
     """
     transcript = Transcript.from_events(facts.with_answers(events))
     nesting = _Nesting(facts, agents if agents is not None else {})
@@ -208,17 +209,13 @@ class _Nesting:
                 continue
             waiting = [(_with_facts(part, self._facts, self._facts.began), "")]
             while waiting:
-                given, parent = waiting.pop()
-                agents = self._take(given.id)
-                call = _own_id(given, self._taken)
+                logged_call, parent = waiting.pop()
+                agents = [_agent(*each, self._facts.began) for each in self._agents.pop(logged_call.id, ())]
+                call = _with_unique_id(logged_call, self._taken)
                 yield _below(call, parent, [agent.log for agent in agents])
                 requests[:0] = [request for agent in agents for request in agent.requests]
                 waiting += [(child, call.id) for agent in reversed(agents) for child in reversed(agent.calls)]
-
-    def _take(self, call_id: str) -> list[_Agent]:
-        found = [_agent(*each, self._facts.began) for each in self._agents.pop(call_id, ())]
-        self.diagnostics += [diagnostic for agent in found for diagnostic in agent.diagnostics]
-        return found
+                self.diagnostics += [diagnostic for agent in agents for diagnostic in agent.diagnostics]
 
 
 def _agent(events: Iterable[Event], facts: RunFacts, began: float | None) -> _Agent:
@@ -240,14 +237,14 @@ def _requests(message: Message, facts: RunFacts) -> list[_Pair]:
     return list(zip_longest(requests, requests[1:]))
 
 
-def _own_id(call: ToolCall, taken: dict[str, int]) -> ToolCall:
+def _with_unique_id(call: ToolCall, taken: dict[str, int]) -> ToolCall:
     """Gives a call another id where another call of the run has it, so that no call is hidden by another."""
-    own = call.id
-    while own in taken:
+    unique_id = call.id
+    while unique_id in taken:
         taken[call.id] += 1
-        own = f"{call.id}-{taken[call.id]}"
-    taken[own] = 1
-    return call if own == call.id else replace(call, id=own)
+        unique_id = f"{call.id}-{taken[call.id]}"
+    taken[unique_id] = 1
+    return call if unique_id == call.id else replace(call, id=unique_id)
 
 
 def _below(call: ToolCall, parent: str, logs: Sequence[str]) -> ToolCall:
@@ -259,17 +256,17 @@ def _below(call: ToolCall, parent: str, logs: Sequence[str]) -> ToolCall:
 
 
 def _with_facts(call: ToolCall, facts: RunFacts, began: float | None) -> ToolCall:
-    known = facts.calls.get(call.id)
-    if known is None:
+    call_facts = facts.calls.get(call.id)
+    if call_facts is None:
         return call
-    seconds = known.seconds
-    if seconds is None and known.began is not None and known.ended is not None:
-        seconds = max(0.0, round(known.ended - known.began, 6))
-    started = None if known.began is None or began is None else round(known.began - began, 6)
+    seconds = call_facts.seconds
+    if seconds is None and call_facts.began is not None and call_facts.ended is not None:
+        seconds = max(0.0, round(call_facts.ended - call_facts.began, 6))
+    started = None if call_facts.began is None or began is None else round(call_facts.began - began, 6)
     metadata = call.provider_metadata
-    if known.details:
-        metadata = {**(metadata or {}), facts.name: known.details}
-    log = "\n\n".join(text for text in (call.log, known.log) if text)
+    if call_facts.details:
+        metadata = {**(metadata or {}), facts.name: call_facts.details}
+    log = "\n\n".join(text for text in (call.log, call_facts.log) if text)
     record = CallRecord(started=started, seconds=seconds)
     return replace(call, provider_metadata=metadata, log=log, record=record)
 
@@ -281,18 +278,17 @@ def _with_usage(message: Message, parts: Sequence[Part], requests: Sequence[_Pai
     added: dict[str, int] = {}
     usages = []
     for request, following in requests:
-        own = [calls[call_id] for call_id in request.calls if call_id in calls]
-        found = estimate_result_tokens(own, request.usage, following.usage) if following is not None else {}
-        added.update(found)
-        usages.append(RequestUsage(request.usage, request.cost, request.model, found))
+        requested = [calls[call_id] for call_id in request.calls if call_id in calls]
+        tokens = estimate_result_tokens(requested, request.usage, following.usage) if following is not None else {}
+        added.update(tokens)
+        usages.append(RequestUsage(request.usage, request.cost, request.model, tokens))
     metadata |= to_metadata([usage for usage in usages if usage.usage])
     model = next((request.model for request, _ in reversed(requests) if request.model), None)
     metadata |= {"model": model} if model else {}
-    return replace(message, metadata=metadata, parts=tuple(_counted(part, added) for part in parts))
-
-
-def _counted(part: Part, added: Mapping[str, int]) -> Part:
-    if not isinstance(part, ToolCall) or part.id not in added:
-        return part
-    known = part.record
-    return replace(part, record=CallRecord(started=known.started, seconds=known.seconds, tokens=added[part.id]))
+    counted_parts = []
+    for part in parts:
+        if isinstance(part, ToolCall) and part.id in added:
+            record = CallRecord(started=part.record.started, seconds=part.record.seconds, tokens=added[part.id])
+            part = replace(part, record=record)
+        counted_parts.append(part)
+    return replace(message, metadata=metadata, parts=tuple(counted_parts))

@@ -1,8 +1,7 @@
-"""The index of many runs: `RunEntry` keeps of each run where it is and what a table shows of it."""
+"""The index of many runs: `RunEntry` keeps of each run its file and what a table shows of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ from msgspec import Struct
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.call_table import message_calls
 from toolcall_nb.core.run_outcome import run_outcome
-from toolcall_nb.core.transcript import Message
 from toolcall_nb.core.usage import answering_model, read_usage
 from toolcall_nb.runs.formats.base import RecordedRun
 
@@ -27,7 +25,7 @@ class UnreadFile(NamedTuple):
 
 
 class RunEntry(Struct, frozen=True):
-    """One run in the index. ``source`` is the file that it is read from, ``number`` its place there, from 0.
+    """One run in the index. ``source`` is the file that it is read from, ``number`` its position there, from 0.
 
     The other fields are the columns of `toolcall_nb.runs.collection.Runs.df`; None is unknown. ``state`` is how the
     run ended (`toolcall_nb.core.run_outcome`) and ``error`` why. ``calls`` counts all calls, ``errors``, ``denied`` and
@@ -65,7 +63,9 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     states = [call.state for _, call in message_calls(messages)]
     summary = read_usage(messages)
     outcome = run_outcome(messages, is_unfinished=run.is_unfinished)
-    about = _batch_fields(run)
+    header = run.extra.get("run")  # what a recording says about its batch
+    label, repetition = (header.get("model"), header.get("number")) if isinstance(header, dict) else (None, None)
+    prompt = next((message.text for message in messages if message.role == "user" and message.text), "")
     usage, cost = summary.usage, (summary.cost or {}).get("USD")
     return RunEntry(
         source=source,
@@ -73,9 +73,9 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         path=source if run.path == source else run.path,  # one string for all runs of a file
         id=run.id[:_LONGEST_ID],
         title=run.title[:_LONGEST_TITLE] or None,
-        prompt=_first_prompt(messages),
-        label=about.label,
-        repetition=about.repetition,
+        prompt=_one_line(prompt) or None,
+        label=label[:_LONGEST_ID] if isinstance(label, str) and label else None,
+        repetition=repetition if type(repetition) is int and 0 < repetition < 2**31 else None,
         state=None if outcome.state is None else outcome.state.value,
         error=_one_line(outcome.error or "") or None,
         began=run.began,
@@ -85,46 +85,23 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         errors=states.count(State.OUTPUT_ERROR),
         denied=states.count(State.OUTPUT_DENIED),
         interrupted=states.count(State.INTERRUPTED),
-        tokens_in=_whole(usage.get("inputTokens")),
-        tokens_out=_whole(usage.get("outputTokens")),
+        tokens_in=whole_count(usage.get("inputTokens")),
+        tokens_out=whole_count(usage.get("outputTokens")),
         cost=float(cost) if isinstance(cost, Decimal) else None,
         model=answering_model(messages)[:_LONGEST_ID] or None,
         diagnostics=len(run.transcript.diagnostics),
     )
 
 
-class _BatchFields(NamedTuple):
-    """The place of a run in its batch: the name that `run_many` was given for its model, and the repetition, from 1."""
-
-    label: str | None = None
-    repetition: int | None = None
-
-
-def _batch_fields(run: RecordedRun) -> _BatchFields:
-    """Returns what the header of the run's recording says about its batch."""
-    header = run.extra.get("run")
-    if not isinstance(header, dict):
-        return _BatchFields()
-    label, number = header.get("model"), header.get("number")
-    return _BatchFields(
-        label[:_LONGEST_ID] if isinstance(label, str) and label else None,
-        number if type(number) is int and 0 < number < 2**31 else None,
-    )
-
-
 def is_entry_of(entry: RunEntry, run: RecordedRun) -> bool:
-    """Whether the entry belongs to a run that is at its place in the file."""
+    """Whether the entry belongs to a run that is at its position in the file."""
     return entry.id == run.id[:_LONGEST_ID]
-
-
-def _first_prompt(messages: Sequence[Message]) -> str | None:
-    text = next((message.text for message in messages if message.role == "user" and message.text), "")
-    return _one_line(text) or None
 
 
 def _one_line(text: str) -> str:
     return " ".join(text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
 
 
-def _whole(count: float | None) -> int | None:
+def whole_count(count: float | None) -> int | None:
+    """Returns a number of tokens as a whole number; None is unknown."""
     return None if count is None else int(count)

@@ -22,7 +22,16 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import USAGE_FIELDS, read_requests
-from toolcall_nb.runs.metadata_names import VOLATILE
+
+TIME_OF_DAY = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?"
+VOLATILE = re.compile(
+    r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"  # a UUID
+    rf"|{TIME_OF_DAY}"
+    r"|\b(?:call|toolu|chatcmpl|msg|resp|run|req)[_-][A-Za-z0-9]{12,}\b"  # an id of a provider
+    r"|\b[0-9a-f]{32,64}\b",  # a hash
+    re.IGNORECASE,
+)
+"""Ids, times and hashes within a text."""
 
 _WORD = re.compile(r"\w+")
 _WORDS = 64
@@ -35,7 +44,7 @@ _IDS = frozenset({"id", "source_id", "provider_metadata"})
 class RunItem(Struct, eq=False):
     """One item of a run. ``number`` counts the items of its kind, from 1; ``parent`` is the position of another item.
 
-    ``turn`` numbers the calls that ran side by side; it is None for a call that ran by itself, as far as is known.
+    ``turn`` numbers the calls that ran side by side; it is None for a call that ran by itself, as far as its times say.
     """
 
     kind: ItemKind
@@ -49,24 +58,21 @@ class RunItem(Struct, eq=False):
     turn: int | None = None
 
 
-# Items ----------------------------------------------------------------------------------------------------------
-
-
 def run_items(transcript: Transcript, *, has_text: bool = True) -> list[RunItem]:
     """Returns the run, its messages and their parts, in order. Without ``has_text``, texts are left out."""
-    found = [_item("run", "run", None, transcript, "run")]
-    numbers: Counter[str] = Counter()
+    items = [_item("run", "run", None, transcript, "run")]
     for message in transcript.messages:
-        found.append(_item("message", message.role, message.role, message, _canonical(compared_fields(message))))
+        items.append(_item("message", message.role, message.role, message, _canonical(compared_fields(message))))
         for part in message.parts:
             if has_text or not isinstance(part, TextPart | ReasoningPart):
-                found.append(_part_item(part, message.role))
-    for item in found:
+                items.append(_part_item(part, message.role))
+    numbers: Counter[str] = Counter()
+    for item in items:
         numbers[item.kind] += 1
         item.number = numbers[item.kind]
-    _set_parents(found)
-    _set_turns(found)
-    return found
+    _set_parents(items)
+    _set_turns(items)
+    return items
 
 
 def _part_item(part: Part, role: Role) -> RunItem:
@@ -114,19 +120,19 @@ def compared_fields(value: Message | Part) -> dict[str, Any]:
 
 
 def _set_parents(items: Sequence[RunItem]) -> None:
-    """Sets for each call the item of its parent. One that is missing, or that it is itself inside of, is none."""
-    places = {item.value.id: place for place, item in enumerate(items) if isinstance(item.value, ToolCall)}
-    parents = [places.get(item.value.parent or "") if isinstance(item.value, ToolCall) else None for item in items]
+    """Sets the position of each call's parent. A parent that is missing, or inside the call itself, is None."""
+    positions = {item.value.id: position for position, item in enumerate(items) if isinstance(item.value, ToolCall)}
+    parents = [positions.get(item.value.parent or "") if isinstance(item.value, ToolCall) else None for item in items]
     is_clear = [parent is None for parent in parents]
-    for place in range(len(items)):
-        path: dict[int, None] = {}
-        here: int | None = place
-        while here is not None and not is_clear[here]:
-            if here in path:  # a circle, which is opened here
-                parents[here] = None
+    for start in range(len(items)):
+        path: set[int] = set()
+        position: int | None = start
+        while position is not None and not is_clear[position]:
+            if position in path:  # a circle, which is opened here
+                parents[position] = None
                 break
-            path[here] = None
-            here = parents[here]
+            path.add(position)
+            position = parents[position]
         for each in path:
             is_clear[each] = True
     for item, parent in zip(items, parents, strict=True):
@@ -138,7 +144,7 @@ def _set_turns(items: Sequence[RunItem]) -> None:
     turns: dict[int | None, list[int]] = {}  # the calls of the last turn, by parent
     steps: dict[str, int] = {}
     ends: dict[int | None, float] = {}
-    for place, item in enumerate(items):
+    for position, item in enumerate(items):
         if isinstance(item.value, Message):
             turns, ends, steps = {}, {}, dict(_steps(item.value))
         elif not isinstance(item.value, ToolCall):
@@ -146,11 +152,14 @@ def _set_turns(items: Sequence[RunItem]) -> None:
         else:
             call, turn = item.value, turns.get(item.parent)
             end = call.started + call.seconds if call.started is not None and call.seconds is not None else None
-            step = steps.get(call.id)
-            if turn and (_is_same_step(items[turn[-1]], steps, step) or _overlaps(call, ends.get(item.parent))):
-                turn.append(place)
+            step, last_end = steps.get(call.id), ends.get(item.parent)
+            last = items[turn[-1]].value if turn else None
+            is_same_step = step is not None and isinstance(last, ToolCall) and steps.get(last.id) == step
+            overlaps = last_end is not None and call.started is not None and call.started < last_end
+            if turn and (is_same_step or overlaps):
+                turn.append(position)
             else:
-                turns[item.parent] = turn = [place]
+                turns[item.parent] = turn = [position]
                 ends.pop(item.parent, None)
             if end is not None:
                 ends[item.parent] = max(end, ends.get(item.parent, end))
@@ -162,11 +171,3 @@ def _steps(message: Message) -> Iterator[tuple[str, int]]:
     for number, request in enumerate(read_requests(message.metadata)):
         for call_id in request.added:
             yield call_id, number
-
-
-def _is_same_step(last: RunItem, steps: dict[str, int], step: int | None) -> bool:
-    return step is not None and isinstance(last.value, ToolCall) and steps.get(last.value.id) == step
-
-
-def _overlaps(call: ToolCall, end: float | None) -> bool:
-    return end is not None and call.started is not None and call.started < end

@@ -109,15 +109,11 @@ def _marks(a: str, b: str) -> tuple[_Ranges, _Ranges]:
     if len(a) > _MAX_MARKED or len(b) > _MAX_MARKED:
         return (), ()
     words_a, words_b = _WORDS.findall(a), _WORDS.findall(b)
-    if not _has_much_in_common(a, b):
+    set_a, set_b = ({word for word in words if not word.isspace()} for words in (words_a, words_b))
+    if 4 * len(set_a & set_b) < len(set_a) + len(set_b):
         return (), ()
     pairs = align(words_a, words_b).pairs
     return _ranges(words_a, {i for i, _ in pairs}), _ranges(words_b, {j for _, j in pairs})
-
-
-def _has_much_in_common(a: str, b: str) -> bool:
-    words_a, words_b = ({word for word in _WORDS.findall(text) if not word.isspace()} for text in (a, b))
-    return 4 * len(words_a & words_b) >= len(words_a) + len(words_b)
 
 
 def _ranges(words: Sequence[str], kept: set[int]) -> _Ranges:

@@ -15,19 +15,15 @@ def parse_timestamp(value: Any) -> float | None:
     A text is ISO 8601, in UTC where it names no zone, or a number. The unit of a number follows from its size.
     """
     if isinstance(value, str):
-        return _parse_text(value)
+        if len(value) > 40:
+            return None
+        try:
+            if value.replace(".", "", 1).isdecimal():
+                return parse_timestamp(float(value))
+            time = datetime.fromisoformat(value)
+            return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
+        except (ValueError, OverflowError):
+            return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e20:
         return None
     return value / next(per_second for limit, per_second in _UNITS if value < limit)
-
-
-def _parse_text(text: str) -> float | None:
-    if len(text) > 40:
-        return None
-    try:
-        if text.replace(".", "", 1).isdecimal():
-            return parse_timestamp(float(text))
-        time = datetime.fromisoformat(text)
-        return (time if time.tzinfo is not None else time.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, OverflowError):
-        return None

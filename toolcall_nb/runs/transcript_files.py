@@ -25,7 +25,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.runs.file_records import RECORD_READERS
 from toolcall_nb.runs.parquet_files import PARQUET
-from toolcall_nb.runs.places import describe_error, suffix_of
+from toolcall_nb.runs.paths import describe_error, suffix_of
 from toolcall_nb.runs.recorded_file import MARKDOWN, RecordedFile
 
 _Writer: TypeAlias = Callable[[Transcript, bool], str]
@@ -68,16 +68,18 @@ def write_file(transcript: Transcript, path: Path, *, timings: bool = False) -> 
     """Writes the transcript in the format of the suffix. Only ``.md`` keeps the transcript's own metadata.
 
     With ``timings``, the file holds the times of the calls as far as they are known. They differ from run to run.
-
     Raises `UsageError` for a suffix that is not written, for a file that a newer toolcall_nb wrote, and for a path that
     cannot be written.
     """
     write = check_writable(path)
     try:
-        if path.is_file() and (version := _format_version(path)) > FORMAT_VERSION:
-            raise UsageError(
-                f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
-            )
+        if path.is_file():
+            with open_regular(path) as earlier:
+                version = read_format_version(earlier.read().decode("utf-8-sig", "replace"))
+            if version > FORMAT_VERSION:
+                raise UsageError(
+                    f"{path} is of {describe_newer_version(version)}. It was left as it is: save under another name."
+                )
         content = write(transcript, timings).encode("utf-8", "replace")
         with replaced_file(path) as file:
             file.write(content)
@@ -85,11 +87,6 @@ def write_file(transcript: Transcript, path: Path, *, timings: bool = False) -> 
         raise
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be written: {describe_error(error)}") from None
-
-
-def _format_version(path: Path) -> int:
-    with open_regular(path) as file:
-        return read_format_version(file.read().decode("utf-8-sig", "replace"))
 
 
 def check_readable(path: str) -> str:
@@ -101,26 +98,14 @@ def check_readable(path: str) -> str:
 
 def check_writable(path: Path) -> _Writer:
     """Returns the function that writes such a file. Raises `UsageError`, with the suffixes, if there is none."""
-    known = FILE_FORMATS.get(path.suffix.lower())
-    if known is None or known.write is None:
+    file_format = FILE_FORMATS.get(path.suffix.lower())
+    if file_format is None or file_format.write is None:
         raise UsageError(f"{path} cannot be written as a transcript: the name must end with {_listed(WRITABLE)}.")
-    return known.write
-
-
-def has_known_suffix(name: str) -> bool:
-    """Whether the name ends with a suffix that is read or written."""
-    return suffix_of(name) in FILE_FORMATS
+    return file_format.write
 
 
 def _listed(suffixes: tuple[str, ...]) -> str:
     return f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
-
-
-# Writing ------------------------------------------------------------------------------------------------------
-
-
-def _to_markdown(transcript: Transcript, timings: bool) -> str:
-    return transcript.to_markdown(versioned=True, timings=timings)
 
 
 def _to_json(transcript: Transcript, timings: bool) -> str:
@@ -137,12 +122,12 @@ def _to_json_lines(transcript: Transcript, timings: bool) -> str:
 def _to_html_page(transcript: Transcript, timings: bool) -> str:
     from toolcall_nb.render import to_html
 
-    known = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
-    return to_html(transcript, page=True, timings=known if timings else None)
+    seconds = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
+    return to_html(transcript, page=True, timings=seconds if timings else None)
 
 
 FILE_FORMATS: Mapping[str, FileFormat] = {
-    MARKDOWN: FileFormat(True, _to_markdown),
+    MARKDOWN: FileFormat(True, lambda transcript, timings: transcript.to_markdown(versioned=True, timings=timings)),
     ".json": FileFormat(True, _to_json),
     ".jsonl": FileFormat(True, _to_json_lines),
     **{suffix: FileFormat(True) for suffix in RECORD_READERS if suffix not in (".json", ".jsonl")},
@@ -151,5 +136,5 @@ FILE_FORMATS: Mapping[str, FileFormat] = {
 }
 """The formats by suffix, in lower case."""
 
-READABLE = tuple(suffix for suffix, known in FILE_FORMATS.items() if known.is_read)
-WRITABLE = tuple(suffix for suffix, known in FILE_FORMATS.items() if known.write is not None)
+READABLE = tuple(suffix for suffix, each in FILE_FORMATS.items() if each.is_read)
+WRITABLE = tuple(suffix for suffix, each in FILE_FORMATS.items() if each.write is not None)

@@ -130,13 +130,13 @@ class _Hook:
 
     def _start(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> trace.Span:
         try:
-            given: Any = dict(self.signature.bind(*args, **named).arguments)
-        except TypeError:  # the call of the function will say it
-            given = {"args": args, **named}
+            arguments: Any = dict(self.signature.bind(*args, **named).arguments)
+        except TypeError:  # which the call of the function raises, too
+            arguments = {"args": args, **named}
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": self._name,
-            "gen_ai.tool.call.arguments": recorded_value(to_json_value(given)),
+            "gen_ai.tool.call.arguments": recorded_value(to_json_value(arguments)),
         }
         span = PRIVATE_PROVIDER.get_tracer("toolcall_nb").start_span(
             f"execute_tool {self._name}", attributes=attributes
@@ -151,9 +151,9 @@ def _same(value: Any) -> Any:
 
 def _noted(span: trace.Span, value: Any) -> Any:
     """Notes a result, and returns it."""
-    found = to_json_value(value)
-    if found is not None:
-        span.set_attribute("gen_ai.tool.call.result", recorded_value(found))
+    result = to_json_value(value)
+    if result is not None:
+        span.set_attribute("gen_ai.tool.call.result", recorded_value(result))
     return value
 
 
@@ -163,10 +163,10 @@ _claimed: set[str] = set()
 
 def _claim(name: str) -> bool:
     """Whether the current span is that of this very call: a chat or a framework made it just before."""
-    around = trace.get_current_span()
-    if not around.is_recording() or getattr(around, "name", "") not in (name, f"execute_tool {name}"):
+    current = trace.get_current_span()
+    if not current.is_recording() or getattr(current, "name", "") not in (name, f"execute_tool {name}"):
         return False
-    key = span_key(around)
+    key = span_key(current)
     if key in _claimed:
         return False
     _claimed.add(key)
@@ -183,8 +183,8 @@ def _ended(span: trace.Span) -> Iterator[None]:
         error.__traceback__ = own_frames(whole, _FOLDER, _OF_CONTEXTS)
         text = traceback_text(error) or ""
         error.__traceback__ = whole
-        told = {"exception.type": type(error).__name__, "exception.message": str(error), "exception.stacktrace": text}
-        span.add_event("exception", told)
+        attributes = {"exception.type": type(error).__name__, "exception.message": str(error)}
+        span.add_event("exception", {**attributes, "exception.stacktrace": text})
         span.set_status(trace.StatusCode.ERROR, str(error))
         raise
     finally:
@@ -195,10 +195,10 @@ def _calling_code(code: CodeType, hook: _Hook) -> CodeType:
     """Returns code that calls the hook. Its free variables are those of ``code``, as Python demands."""
     start, body = _BODIES[hook.kind]
     names = code.co_freevars
-    own = [f" {name} = None" for name in names]
-    used = [f"  if 0: {', '.join(names)}"] if names else []
+    assignments = [f" {name} = None" for name in names]
+    uses = [f"  if 0: {', '.join(names)}"] if names else []
     scope: dict[str, Any] = {}
-    exec("\n".join(["def outer():", *own, start, *used, "  _hook = 'hook'", body, " return inner"]), scope)
+    exec("\n".join(["def outer():", *assignments, start, *uses, "  _hook = 'hook'", body, " return inner"]), scope)
     made: CodeType = scope["outer"]().__code__
     return made.replace(
         co_consts=tuple(hook if const == "hook" else const for const in made.co_consts),

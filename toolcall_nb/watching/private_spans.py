@@ -22,7 +22,7 @@ _numbers = count(1)
 
 
 class SpanListener(Protocol):
-    """Hears of spans as they start and end."""
+    """Is called when spans start and end."""
 
     def span_started(self, span: Any, around: trace.Span) -> None:
         """Takes a span that has started; ``around`` is the span that was current then."""
@@ -90,12 +90,12 @@ class PrivateSpan(trace.Span):
         """Adds an exception as an event."""
         kind = type(exception)
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        told = {
+        event = {
             "exception.type": name,
             "exception.message": str(exception),
             "exception.stacktrace": "".join(traceback.format_exception(exception)),
         }
-        self.add_event("exception", {**told, **(attributes or {})}, timestamp)
+        self.add_event("exception", {**event, **(attributes or {})}, timestamp)
 
     def end(self, end_time: int | None = None) -> None:
         """Ends the span. Does nothing the second time."""
@@ -106,7 +106,7 @@ class PrivateSpan(trace.Span):
 
 
 class PrivateTracer(trace.Tracer):
-    """Makes private spans while somebody listens, and else those of the provider that is set."""
+    """Makes private spans while there are listeners, and else those of the provider that is set."""
 
     def __init__(self, name: str, version: str | None) -> None:
         self._name, self._version = name, version
@@ -124,8 +124,9 @@ class PrivateTracer(trace.Tracer):
     ) -> trace.Span:
         """Starts a span."""
         if not listeners:
-            found = trace.get_tracer_provider()
-            tracer = trace.NoOpTracer() if found is PRIVATE_PROVIDER else found.get_tracer(self._name, self._version)
+            provider = trace.get_tracer_provider()
+            is_private = provider is PRIVATE_PROVIDER
+            tracer = trace.NoOpTracer() if is_private else provider.get_tracer(self._name, self._version)
             return tracer.start_span(
                 name, context, kind, attributes, links, start_time, record_exception, set_status_on_exception
             )
@@ -162,10 +163,10 @@ def _innermost_span() -> trace.Span:
     current = trace.get_current_span()
     langchain = sys.modules.get("openinference.instrumentation.langchain")
     has_run = "langchain_core.runnables.config" in sys.modules  # which the function below takes for granted
-    found: trace.Span | None = langchain.get_current_span() if langchain is not None and has_run else None
-    if found is None or not found.is_recording():
+    run: trace.Span | None = langchain.get_current_span() if langchain is not None and has_run else None
+    if run is None or not run.is_recording():
         return current
-    return max(current, found, key=lambda span: getattr(span, "start_time", None) or 0)
+    return max(current, run, key=lambda span: getattr(span, "start_time", None) or 0)
 
 
 class PrivateProvider(trace.TracerProvider):
@@ -183,4 +184,4 @@ class PrivateProvider(trace.TracerProvider):
 
 
 PRIVATE_PROVIDER = PrivateProvider()
-"""The only provider of private spans. Tracers that libraries keep from it work as usual when nobody listens."""
+"""The only provider of private spans. Tracers that libraries keep from it work as usual while no watch goes on."""

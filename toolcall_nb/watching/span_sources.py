@@ -2,27 +2,52 @@
 
 Everything here is shared by the watches that go on at the same time. The first one sets it up, and the last one
 restores what was there before.
+
+An instrumentation of a client is activated if it is installed and its client is imported, before the watch or while it
+goes on. One that the user has activated stays as it is.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 import threading
 from collections.abc import Mapping
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 from weakref import WeakSet
 
 from opentelemetry import trace
 
 from toolcall_nb.chat.turn_spans import CONTENT_LISTENERS
-from toolcall_nb.watching.instrumentations import Instrumentations
+from toolcall_nb.core.json_text import json_text
+from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.watching.plain_calls import PlainCalls
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
 from toolcall_nb.watching.span_store import SpanStore
 
+_log = logger("toolcall_nb.watching")
+
+_INSTRUMENTORS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "openai": (
+        ("opentelemetry.instrumentation.openai_v2", "OpenAIInstrumentor"),
+        ("openinference.instrumentation.openai", "OpenAIInstrumentor"),
+        ("opentelemetry.instrumentation.openai", "OpenAIInstrumentor"),
+    ),
+    "anthropic": (
+        ("opentelemetry.instrumentation.anthropic", "AnthropicInstrumentor"),
+        ("openinference.instrumentation.anthropic", "AnthropicInstrumentor"),
+    ),
+    "langchain_core": (("openinference.instrumentation.langchain", "LangChainInstrumentor"),),
+}
+"""The instrumentations of each client, as module and class. The first that can be imported is used."""
+
 _lock = threading.RLock()
 _stores: list[SpanStore] = []
 _setups: list[_Setup] = []
-_heard: WeakSet[Any] = WeakSet()
+_providers: WeakSet[Any] = WeakSet()
 """The providers that have a processor of ours. It stays, since OpenTelemetry has no way to remove one, and does nothing
 while no watch goes on."""
 
@@ -31,7 +56,7 @@ class _Setup:
     """The changes that hold while any watch goes on."""
 
     def __init__(self) -> None:
-        self.instrumentations = Instrumentations(_add_content)
+        self.instrumentations = _Instrumentations()
         self._plain_calls = PlainCalls()
         self._has_set_provider = trace._TRACER_PROVIDER is None
 
@@ -54,7 +79,9 @@ def begin_watching(store: SpanStore, provider: Any = None) -> None:
     """Gives the store all spans that start from now on: private ones, and those of the provider and of the user's."""
     with _lock:
         for each in (provider, trace._TRACER_PROVIDER):
-            _hear(each)
+            if each is not None and hasattr(each, "add_span_processor") and each not in _providers:
+                _providers.add(each)
+                each.add_span_processor(_Processor())
         listeners.append(store)
         _stores.append(store)
         if not _setups:
@@ -75,13 +102,6 @@ def missing_instrumentations() -> list[str]:
     """Returns a sentence for each client whose requests the watches cannot see, while any watch goes on."""
     with _lock:
         return [text for setup in _setups for text in setup.instrumentations.missing]
-
-
-def _hear(provider: Any) -> None:
-    """Adds a processor to a provider of OpenTelemetry's SDK, once."""
-    if provider is not None and hasattr(provider, "add_span_processor") and provider not in _heard:
-        _heard.add(provider)
-        provider.add_span_processor(_Processor())
 
 
 def _add_content(span: Any, content: Mapping[str, Any]) -> None:
@@ -111,3 +131,100 @@ class _Processor:
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         """Has nothing to send."""
         return True
+
+
+# Instrumentations -------------------------------------------------------------------------------------------------
+
+
+class _Instrumentations:
+    """The instrumentations that are active for the watches."""
+
+    def __init__(self) -> None:
+        self._active: list[Any] = []
+        self._missing: dict[str, str] = {}
+        self._is_over = False
+
+    @property
+    def missing(self) -> list[str]:
+        """A sentence for each client that is imported and has no instrumentation that works."""
+        return [*self._missing.values()]
+
+    def activate(self) -> None:
+        """Activates the instrumentations of the clients that are imported, and of each that will be."""
+        for client in _INSTRUMENTORS:
+            if client in sys.modules:
+                self._activate(client)
+            elif find_spec("wrapt") is not None:  # which every instrumentation needs
+                import_module("wrapt").register_post_import_hook(partial(self._activate, client), client)
+
+    def restore(self) -> None:
+        """Ends what `activate` has begun."""
+        self._is_over = True
+        while self._active:
+            try:
+                self._active.pop().uninstrument()
+            except Exception:
+                _log.exception("An instrumentation could not be ended")
+
+    def _activate(self, client: str, client_module: Any = None) -> None:
+        if self._is_over or any(_is_active(module, name) for module, name in _INSTRUMENTORS[client]):
+            return
+        reasons: list[str] = []
+        for module, name in _INSTRUMENTORS[client]:
+            try:
+                if not _is_installed(module):
+                    continue
+                instrumentor = getattr(import_module(module), name)()
+                if (
+                    module.endswith("_v2")
+                    and not import_module("opentelemetry.util.genai.utils").is_experimental_mode()
+                ):
+                    reasons.append(f"{_package(module)} needs opentelemetry-util-genai 1.0 or 1.1.")
+                    continue  # it would record requests without their messages
+                hook = {"completion_hook": _CompletionHook()} if module.endswith("_v2") else {}
+                instrumentor.instrument(tracer_provider=PRIVATE_PROVIDER, **hook)
+            except Exception as error:  # its version does not fit the client, or the packages that it needs
+                _log.debug("The instrumentation %s cannot be used", module, exc_info=True)
+                reasons.append(f"{_package(module)} is installed, but fails: {error}.")
+                continue
+            if instrumentor.is_instrumented_by_opentelemetry:
+                self._active.append(instrumentor)
+                return
+            reasons.append(f"{_package(module)} is installed, but not for this version of {client}.")
+        names = " or ".join(_package(module) for module, _ in _INSTRUMENTORS[client])
+        self._missing[client] = " ".join(
+            [f"Requests of the package {client} are not shown. Install {names}.", *reasons]
+        )
+
+
+def _package(module: str) -> str:
+    return module.replace(".", "-").replace("_", "-")
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # a package around it is not installed
+        return False
+
+
+def _is_active(module: str, name: str) -> bool:
+    instrumentor = getattr(sys.modules.get(module), name, None)
+    return instrumentor is not None and bool(instrumentor().is_instrumented_by_opentelemetry)
+
+
+class _CompletionHook:
+    """Gets the messages of a request whether or not they may be exported (opentelemetry-util-genai, CompletionHook)."""
+
+    def on_completion(
+        self, *, inputs: Any, outputs: Any, system_instruction: Any, span: Any = None, **others: Any
+    ) -> None:
+        """Takes the messages of a request that has ended."""
+        messages = {
+            "gen_ai.system_instructions": system_instruction,
+            "gen_ai.input.messages": inputs,
+            "gen_ai.output.messages": outputs,
+        }
+        _add_content(
+            span, {name: json_text(list(map(dataclasses.asdict, each))) for name, each in messages.items() if each}
+        )

@@ -1,4 +1,4 @@
-"""The spans of a watch, and the transcript that they tell: `SpanStore`.
+"""Keeps the spans of a watch and reads them as a transcript: `SpanStore`.
 
 `toolcall_nb.runs.formats.spans`, which reads finished traces, reads them here whether they have ended or not.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -33,14 +33,14 @@ _SECOND = 10**9
 
 
 def span_key(span: Any) -> str:
-    """Returns what identifies a span, private or not."""
+    """Returns the key of a span, private or not."""
     if isinstance(span, PrivateSpan):
         return span.key
     return format(span.get_span_context().span_id, "016x")
 
 
 class _KeptSpan(Struct, eq=False):
-    """A span that is kept. ``version`` counts its changes; ``read`` is what was read from it, until it changes."""
+    """A span that is kept. ``version`` counts its changes; ``read`` is its last reading."""
 
     source: Any
     key: str
@@ -51,25 +51,21 @@ class _KeptSpan(Struct, eq=False):
 
 
 class SpanStore:
-    """Keeps spans and reads them. Safe in any thread.
+    """Keeps spans and reads them. Safe in any thread. ``left_out`` is the number of spans beyond `MOST_SPANS`."""
 
-    ``left_out`` is the number of spans beyond the ``most`` that are kept, by default `MOST_SPANS`.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self) -> None:
         self.left_out = 0
         self._began = time.time_ns()
         self.changed = threading.Event()
-        self._most = MOST_SPANS if most is None else most
         self._lock = threading.Lock()
         self._kept: dict[str, _KeptSpan] = {}
-        self._read: dict[tuple[tuple[str, int], ...], Transcript] = {}
+        self._readings: dict[tuple[tuple[str, int], ...], Transcript] = {}
 
     def span_started(self, span: Any, around: trace.Span) -> None:
         """Adds a span; ``around`` is the span that was current when it started."""
         key, parent = span_key(span), span_key(around)
         with self._lock:
-            if len(self._kept) >= self._most:
+            if len(self._kept) >= MOST_SPANS:
                 self.left_out += 1
                 return
             self._kept[key] = _KeptSpan(span, key, parent if parent in self._kept else None)
@@ -99,56 +95,50 @@ class SpanStore:
 
     def transcript(self) -> Transcript:
         """Returns the transcript of all spans so far: one conversation after the other."""
-        found: dict[tuple[tuple[str, int], ...], Transcript] = {}
+        readings: dict[tuple[tuple[str, int], ...], Transcript] = {}
         for conversation in self._conversations():
             signature = tuple((kept.key, kept.version) for kept in conversation)
-            read = self._read.get(signature)
-            found[signature] = read if read is not None else _read(conversation, self._began)
-        self._read = found
-        return Transcript(tuple(_joined(found.values())))
+            reading = self._readings.get(signature)
+            readings[signature] = reading if reading is not None else _read(conversation, self._began)
+        self._readings = readings
+        return Transcript(tuple(_joined(readings.values())))
 
     def _all(self) -> list[_KeptSpan]:
         with self._lock:
             return list(self._kept.values())
 
     def _conversations(self) -> list[list[_KeptSpan]]:
-        """Groups the trees of spans. A request that tells of earlier answers continues the conversation before it."""
+        """Groups the trees of spans. A request that contains earlier answers continues the conversation before it."""
         trees: dict[str, list[_KeptSpan]] = {}
         roots: dict[str, str] = {}
         for kept in self._all():
             roots[kept.key] = kept.key if kept.parent is None else roots[kept.parent]
             trees.setdefault(roots[kept.key], []).append(kept)
-        found: list[list[_KeptSpan]] = []
+        conversations: list[list[_KeptSpan]] = []
         for tree in trees.values():
-            if found and _continues(tree):
-                found[-1] += tree
+            if conversations and _continues(tree):
+                conversations[-1] += tree
             else:
-                found.append(list(tree))
-        return found
+                conversations.append(list(tree))
+        return conversations
 
 
 def _read(conversation: list[_KeptSpan], began: int) -> Transcript:
     """Reads a conversation; the times of its calls count from ``began``, in nanoseconds since 1970."""
     spans = _with_inner_requests([_span(kept) for kept in conversation])
     transcript = read_trace(build_tree(spans)).transcript
-    asked = {call.name for call in transcript.calls.values() if not call.is_final and call.record.started is None}
-    if any(_is_run_of(span, asked) for span in spans):
-        told = [_as_tool(span) if _is_run_of(span, asked) else span for span in spans]
-        transcript = read_trace(build_tree(told)).transcript
+    names = {call.name for call in transcript.calls.values() if not call.is_final and call.record.started is None}
+    # An open span whose kind is not recorded yet, with the name of a requested call, is the call
+    running = {span.id for span in spans if span.end is None and span.name in names and kind_of(span) == "other"}
+    if running:
+        tool = {"gen_ai.operation.name": "execute_tool"}
+        marked = [replace(span, attributes=span.attributes | tool) if span.id in running else span for span in spans]
+        transcript = read_trace(build_tree(marked)).transcript
     shift = (min(span.start or 0 for span in spans) - began) / _SECOND
     for call in transcript.calls.values():
         if call.record.started is not None:
             call.record.started += shift
     return transcript
-
-
-def _is_run_of(span: Span, asked: Collection[str]) -> bool:
-    """Whether an open span that does not tell yet what it is has the name of a call that was asked for."""
-    return span.end is None and span.name in asked and kind_of(span) == "other"
-
-
-def _as_tool(span: Span) -> Span:
-    return replace(span, attributes={**span.attributes, "gen_ai.operation.name": "execute_tool"})
 
 
 def _with_inner_requests(spans: list[Span]) -> list[Span]:
@@ -158,26 +148,26 @@ def _with_inner_requests(spans: list[Span]) -> list[Span]:
     other.
     """
     first: dict[str, Span] = {}
-    found: list[Span] = []
+    nested: list[Span] = []
     for span in spans:
         response = span.text("gen_ai.response.id")
         outer = first.setdefault(response, span) if response else span
         is_inside = outer is not span and (outer.end is None or (span.start or 0) < outer.end)
-        found.append(replace(span, parent=outer.id) if is_inside and span.parent == outer.parent else span)
-    return found
+        nested.append(replace(span, parent=outer.id) if is_inside and span.parent == outer.parent else span)
+    return nested
 
 
 def _continues(tree: list[_KeptSpan]) -> bool:
-    """Whether the first request of a tree tells of earlier answers, or there is no request that tells anything."""
+    """Whether the first request of a tree contains earlier answers, or there is no request that has messages."""
     for kept in tree:
         span = _span(kept)
         if kind_of(span) != "model":
             continue
-        told = read_model_call(span, HistoryReader()).input
-        if told:
-            parts = (part for message in told for part in message.parts)
-            return any(message.role == "assistant" for message in told) or any(
-                isinstance(part, CallResult) for part in parts
+        messages = read_model_call(span, HistoryReader()).input
+        if messages:
+            return any(
+                message.role == "assistant" or any(isinstance(part, CallResult) for part in message.parts)
+                for message in messages
             )
     return True
 

@@ -1,4 +1,4 @@
-"""Opens and lists files by path or URL: `open_place`, `list_places`. URLs are read by fsspec, where it is installed."""
+"""Opens and lists files by path or URL: `open_path`, `list_files`. URLs are read by fsspec, where it is installed."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _WILDCARD = re.compile(r"[*?\[]")
 _NOT_ENTERED = frozenset({"__pycache__", "node_modules"})
 
 
-def is_remote(place: str) -> bool:
+def is_remote(path: str) -> bool:
     """Whether it is a URL of fsspec, such as ``s3://bucket/run.jsonl``, and no path of this machine."""
-    return _URL.match(place) is not None
+    return _URL.match(path) is not None
 
 
-def suffix_of(place: str) -> str:
+def suffix_of(path: str) -> str:
     """Returns the suffix of the file's name, in lower case."""
-    return os.path.splitext(place)[1].lower()
+    return os.path.splitext(path)[1].lower()
 
 
-def open_place(place: str) -> IO[bytes]:
+def open_path(path: str) -> IO[bytes]:
     """Opens a file for reading. Raises `UsageError`, with the reason, where that fails."""
     try:
-        return _fsspec().open(place, "rb").open() if is_remote(place) else open_regular(place)
+        return _fsspec().open(path, "rb").open() if is_remote(path) else open_regular(path)
     except MissingPackageError:
         raise
     except Exception as error:  # those of the storage services are of many kinds
-        raise UsageError(f"{place} cannot be read: {describe_error(error)}") from None
+        raise UsageError(f"{path} cannot be read: {describe_error(error)}") from None
 
 
 def describe_error(error: Exception) -> str:
@@ -48,54 +48,53 @@ def common_folder(paths: Sequence[str]) -> str:
     return prefix[: 1 + max(prefix.rfind("/"), prefix.rfind(os.sep))] if len(set(paths)) > 1 else ""
 
 
-def list_places(place: str, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
+def list_files(path: str, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bool]]:
     """Yields the files that a path, a pattern or a URL means, in order, and whether each was named on its own.
 
     Of a folder, it gives the files below it that ``is_wanted`` accepts by name; hidden files and folders are left out,
     and links to folders are not followed. Of a pattern such as ``logs/**/*.jsonl``, it gives what matches, and of a
     folder that matches what is below it. Raises `UsageError` if there is nothing there.
     """
-    found = _list_remote(place) if is_remote(place) else _list_local(place)
     is_empty = True
-    for file, is_named in found:
+    for file, is_named in _list_remote(path) if is_remote(path) else _list_local(path):
         if is_named or is_wanted(file):
             is_empty = False
             yield file, is_named
     if is_empty:
-        raise UsageError(f"{place} has no file that could be a run.")
+        raise UsageError(f"{path} has no file that could be a run.")
 
 
-def _list_local(place: str) -> Iterator[tuple[str, bool]]:
-    if os.path.isdir(place):
-        yield from _walk(place)
-    elif _WILDCARD.search(place) and not os.path.exists(place):
-        for path in sorted(glob.glob(place, recursive=True)):
-            yield from _walk(path) if os.path.isdir(path) else iter([(path, False)])
+def _list_local(path: str) -> Iterator[tuple[str, bool]]:
+    if os.path.isdir(path):
+        yield from _walk(path)
+    elif _WILDCARD.search(path) and not os.path.exists(path):
+        for match in sorted(glob.glob(path, recursive=True)):
+            yield from _walk(match) if os.path.isdir(match) else iter([(match, False)])
     else:
-        yield place, True
+        yield path, True
 
 
 def _walk(folder: str) -> Iterator[tuple[str, bool]]:
-    for here, folders, files in os.walk(folder):
+    for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _NOT_ENTERED)
-        yield from ((os.path.join(here, name), False) for name in sorted(files) if not name.startswith("."))
+        yield from ((os.path.join(parent, name), False) for name in sorted(files) if not name.startswith("."))
 
 
-def _list_remote(place: str) -> Iterator[tuple[str, bool]]:
+def _list_remote(url: str) -> Iterator[tuple[str, bool]]:
     try:
-        system, path = _fsspec().core.url_to_fs(place)
+        system, path = _fsspec().core.url_to_fs(url)
         if _WILDCARD.search(path):
-            found = sorted(system.glob(path))
+            files = sorted(system.glob(path))
         elif system.isdir(path):
-            found = sorted(system.find(path))
+            files = sorted(system.find(path))
         else:
-            yield place, True
+            yield url, True
             return
     except MissingPackageError:
         raise
     except Exception as error:
-        raise UsageError(f"{place} cannot be read: {describe_error(error)}") from None
-    yield from ((system.unstrip_protocol(file), False) for file in found)
+        raise UsageError(f"{url} cannot be read: {describe_error(error)}") from None
+    yield from ((system.unstrip_protocol(file), False) for file in files)
 
 
 def _fsspec() -> Any:
