@@ -410,7 +410,7 @@ FAULTS = (
     ),
     Fault(
         "expected calls take the first place that fits, though another one needs it",
-        "testing/call_matching.py",
+        "testing/call_assertions.py",
         "                waiting.append(items[place])\n",
         "",
         "tests/testing/test_assert_calls.py",

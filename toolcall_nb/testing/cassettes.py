@@ -3,11 +3,15 @@
 with cassette("rows.jsonl", model="openai:gpt-5", record="once") as tape:
     chat = Chat(tape, tools=tape.tools([sql]))
     chat.send("How many rows?")
+
+`CassettesOfTest` opens the cassettes of a test, for the fixture ``toolchat_cassette``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -26,8 +30,8 @@ from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.testing.cassette_file import RecordedResult, read_cassette
 from toolcall_nb.testing.cassette_writing import CassetteWriter
+from toolcall_nb.testing.differences import explain_call, explain_request, last_text
 from toolcall_nb.testing.request_bodies import comparable_request, message_bodies, message_groups, tool_bodies
-from toolcall_nb.testing.request_differences import explain_call, explain_request, last_text
 from toolcall_nb.tools import Outcome, ProgressCallback, Registry, Tool, ToolSource, as_tools
 
 RecordMode: TypeAlias = Literal["none", "once", "all"]
@@ -284,3 +288,53 @@ def _saved(value: Object) -> Object:
 def _key(name: str, arguments: Json) -> str:
     saved = saved_value({"input": arguments})[0]
     return json.dumps([name, to_extended_json(saved)], sort_keys=True, default=str)
+
+
+# The cassettes of a test ------------------------------------------------------------------------------------
+
+
+_LONGEST_NAME = 100
+
+
+class CassettesOfTest:
+    """Opens the cassettes of one test by being called, and ends them all by `finish`."""
+
+    def __init__(self, test_file: Path, test_id: str, record: RecordMode) -> None:
+        self.written: list[Path] = []
+        self._folder = test_file.parent / "cassettes" / test_file.stem
+        self._test, self._record = test_id.partition("::")[2] or test_id, record
+        self._opened: dict[Path, Cassette] = {}
+
+    def __call__(
+        self, model: Any = None, *, tools: ToolMode = "replay", name: str = "", dialect: str = "native"
+    ) -> Cassette:
+        """Opens a cassette, as `toolcall_nb.testing.cassette` does. A second one of the test needs a ``name``."""
+        path = self._folder / f"{_file_name(f'{self._test}--{name}' if name else self._test)}.jsonl"
+        if path in self._opened:
+            raise UsageError(f"The test has opened {path} already. Give the second cassette a name: name=….")
+        if self._record == "none" and not path.exists():
+            raise UsageError(f"There is no cassette {path}. Record it with: pytest --toolchat-record")
+        advice = "If it should be, record it again: pytest --toolchat-record-all, with the name of the test."
+        self._opened[path] = open_cassette(path, model, self._record, tools, dialect, advice)
+        return self._opened[path]
+
+    def finish(self, error: BaseException | None, *, is_failure: bool) -> None:
+        """Ends the cassettes of a test that ended with this error, or with none.
+
+        What was recorded is written if the test passed, or if it failed by an assertion (``is_failure``).
+        """
+        for path, tape in self._opened.items():
+            if tape.is_recording:
+                if error is None or is_failure:
+                    tape.finish()
+                    self.written.append(path)
+            elif error is None:
+                tape.finish()
+            else:
+                tape.explain(error)
+
+
+def _file_name(test: str) -> str:
+    """A name for a file; one that had to be changed has a part that tells it apart."""
+    name = re.sub(r"[^\w.,=\[\]-]+", "-", test.replace("::", "."))[:_LONGEST_NAME]
+    return name if name == test.replace("::", ".") else f"{name}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"

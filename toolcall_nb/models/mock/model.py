@@ -17,7 +17,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Missing
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.faults import Fault, faulty
+from toolcall_nb.models.base import Fault, faulty
 from toolcall_nb.models.mock.arguments import arguments_for
 from toolcall_nb.models.mock.scenarios import SCENARIOS, Call, Plan, Raise, Say, Situation, Think
 from toolcall_nb.models.mock.scripts import Script, ScriptedReply

@@ -1,0 +1,192 @@
+"""Compares values, requests and transcripts for tests, and says in lines where they differ.
+
+`fits` says whether a JSON value is as expected, `value_differences` where it is not. `explain_request` and
+`explain_call` say why a replay is not the recorded run, `compare_transcripts` why two transcripts are not equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import unified_diff
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple
+
+from toolcall_nb.core.escaping import visible
+from toolcall_nb.core.events import MISSING, Json, Object
+from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+
+_MAX_SHOWN = 200
+"""The most characters of a value that are shown."""
+
+
+class ValueDifference(NamedTuple):
+    """A place where two values differ. A value that is missing on one side is `MISSING`."""
+
+    path: str
+    expected: Json
+    actual: Json
+
+
+def fits(expected: Any, actual: Json, *, allow_more: bool = False) -> bool:
+    """Whether a JSON value is as expected. With ``allow_more``, its objects may have more fields.
+
+    The expected value may have objects of its own in it that compare as they like, such as `unittest.mock.ANY` and
+    `pytest.approx`. As in JSON, true is not 1.
+    """
+    if expected is actual:  # NaN is equal to nothing
+        return True
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        if not allow_more and expected.keys() != actual.keys():
+            return False
+        return all(key in actual and fits(item, actual[key], allow_more=allow_more) for key, item in expected.items())
+    if isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+        return len(expected) == len(actual) and all(
+            fits(one, other, allow_more=allow_more) for one, other in zip(expected, actual, strict=True)
+        )
+    if isinstance(expected, bool | int | float) and isinstance(actual, bool | int | float):
+        return isinstance(expected, bool) is isinstance(actual, bool) and expected == actual
+    return bool(expected == actual)
+
+
+def value_differences(
+    expected: Any, actual: Json, path: str = "", *, allow_more: bool = False
+) -> Iterator[ValueDifference]:
+    """Yields the places where a value is not as expected, by path, as in ``filters[0].name``."""
+    if fits(expected, actual, allow_more=allow_more):
+        return
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in expected if allow_more else dict.fromkeys([*expected, *actual]):
+            place = f"{path}.{key}" if path else f"{key}"
+            one, other = expected.get(key, MISSING), actual.get(key, MISSING)
+            yield from value_differences(one, other, place, allow_more=allow_more)
+    elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
+        for number, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=MISSING)):
+            yield from value_differences(one, other, f"{path}[{number}]", allow_more=allow_more)
+    else:
+        yield ValueDifference(path, expected, actual)
+
+
+def difference_lines(
+    differences: Iterator[ValueDifference], words: tuple[str, str] = ("expected", "actual"), most: int = 10
+) -> Iterator[str]:
+    """Yields lines that show the first differences: of texts, the first line that differs."""
+    found = list(islice(differences, most + 1))
+    width = max(map(len, words)) + 1
+    for path, expected, actual in found[:most]:
+        where, shown = path or "the value", [_shown(expected), _shown(actual)]
+        if isinstance(expected, str) and isinstance(actual, str):
+            number, *shown = _first_lines(expected.split("\n"), actual.split("\n"))
+            where += f", line {number}" if "\n" in expected + actual else ""
+        yield f"{where}:"
+        yield from (f"  {f'{word}:':<{width}} {text}" for word, text in zip(words, shown, strict=True))
+    if len(found) > most:
+        yield "There are more differences."
+
+
+def _first_lines(expected: Sequence[str], actual: Sequence[str]) -> tuple[int, str, str]:
+    """Returns the number of the first line that differs, and the line of each side, or the part of it that differs."""
+    lines = enumerate(zip_longest(expected, actual, fillvalue=MISSING), 1)
+    number, (one, other) = next((number, pair) for number, pair in lines if pair[0] != pair[1])
+    if not isinstance(one, str) or not isinstance(other, str):
+        return number, _shown(one), _shown(other)
+    same = next((n for n, pair in enumerate(zip_longest(one, other)) if pair[0] != pair[1]), 0)
+    start = max(0, same - _MAX_SHOWN // 4)
+    if max(len(one), len(other)) <= _MAX_SHOWN or not start:
+        return number, _shown(one), _shown(other)
+    return number, f"… {_shown(one[start:])}", f"… {_shown(other[start:])}"
+
+
+def _shown(value: Any) -> str:
+    if value is MISSING:
+        return "(nothing)"
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}… ({len(text):,} characters)"
+
+
+# Requests and calls -----------------------------------------------------------------------------------------
+
+
+_MAX_COUNTED = 200
+"""The most differences by which it is decided which recorded request is the nearest."""
+_SIDES = ("recorded", "now")
+
+
+def explain_request(asked: Object, recorded: Sequence[Object], place: int) -> Iterator[str]:
+    """Yields the lines of the message for a request that is not the recorded one at this place, counted from 0."""
+    number = place + 1
+    same = [n for n, body in enumerate(recorded, 1) if body == asked]
+    if same:
+        listed = " and ".join(map(str, same))
+        yield f"Request {number} was recorded as request {listed}: requests come in another order, or once more."
+        if place < len(recorded):
+            yield f"Recorded as request {number}: {last_text(recorded[place])}"
+        return
+    if place >= len(recorded):
+        count = f"{len(recorded)} request{'' if len(recorded) == 1 else 's'}"
+        yield f"Request {number} was not recorded: the cassette has {count}. Its last message is: {last_text(asked)}"
+        return
+    distances = [_distance(body, asked) for body in recorded]
+    nearest = distances.index(min(distances))
+    nearest = nearest if 2 * distances[nearest] < distances[place] else place
+    yield f"Request {number} is not the one that was recorded."
+    if nearest != place:
+        yield f"The recorded request that is most like it is number {nearest + 1}; number {number} would be next."
+    yield from (f"  {line}" for line in difference_lines(value_differences(recorded[nearest], asked), _SIDES))
+
+
+def explain_call(name: str, arguments: Json, recorded: Sequence[Json]) -> Iterator[str]:
+    """Yields the lines of the message for a tool call without a recorded result; ``recorded`` are the tool's inputs."""
+    if not recorded:
+        yield f"The tool {name!r} was called, and there is no recorded result of it that was not used."
+        return
+    yield f"The tool {name!r} was called with arguments for which there is no recorded result that was not used."
+    nearest = min(recorded, key=lambda one: _distance(one, arguments))
+    yield from (f"  {line}" for line in difference_lines(value_differences(nearest, arguments, "arguments"), _SIDES))
+
+
+def last_text(body: Object) -> str:
+    """Returns a line about the last message of a request, to recognise it by."""
+    messages = body["messages"]
+    if not messages:
+        return "no message"
+    part = messages[-1]["parts"][-1]
+    shown = part.get("text") or (f"result of {part['call']}" if "call" in part else next(iter(part)))
+    line = visible(" ".join(f"{shown}".split()))
+    return f"{messages[-1]['role']}: {line if len(line) <= 80 else line[:80] + '…'}"
+
+
+def _distance(one: Json, other: Json) -> int:
+    """The size of the differences, in values."""
+    differences = islice(value_differences(one, other), _MAX_COUNTED)
+    return sum(_size(each.expected) + _size(each.actual) for each in differences)
+
+
+def _size(value: Json) -> int:
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 1 if items is None else 1 + sum(map(_size, items))
+
+
+# Transcripts ------------------------------------------------------------------------------------------------
+
+
+def compare_transcripts(left: object, right: object) -> list[str] | None:
+    """Returns a heading and the lines that differ; None for values that are no transcripts, messages or calls."""
+    if type(left) is not type(right) or not isinstance(left, Transcript | Message | ToolCall):
+        return None
+    one, other = _transcript_of(left), _transcript_of(right)
+    right_text, left_text = (each.to_markdown().splitlines() for each in (other, one))
+    lines = [*map(visible, unified_diff(right_text, left_text, n=2, lineterm=""))][2:]  # without the names of files
+    kind = type(left).__name__.lower().replace("toolcall", "tool call")
+    heading = f"The two {kind}s are not equal ({_count(one)} == {_count(other)})"
+    return [heading, "+ is only on the left of ==, - only on the right", *lines]
+
+
+def _transcript_of(value: Any) -> Transcript:
+    if isinstance(value, ToolCall):
+        value = Message("assistant", (value,))
+    return Transcript((value,)) if isinstance(value, Message) else value
+
+
+def _count(transcript: Transcript) -> str:
+    calls = sum(len(message.calls) for message in transcript.messages)
+    return f"{len(transcript.messages)} messages, {calls} tool calls"
