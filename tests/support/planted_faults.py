@@ -409,9 +409,9 @@ FAULTS = (
         "tests/testing/test_cassettes.py",
     ),
     Fault(
-        "expected calls take the first place that fits, though another one needs it",
+        "expected calls take the first position that fits, though another one needs it",
         "testing/call_assertions.py",
-        "                waiting.append(items[place])\n",
+        "                waiting.append(items[position])\n",
         "",
         "tests/testing/test_assert_calls.py",
     ),

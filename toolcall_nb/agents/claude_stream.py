@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.agents.base import AgentModel
-from toolcall_nb.agents.nested import nested_events
+from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text

@@ -17,8 +17,7 @@ from msgspec import Struct
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.langgraph_interrupts import Questions
-from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader
+from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader, Questions
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_mapping, get

@@ -12,8 +12,7 @@ from toolcall_nb.core.lazy_members import lazy_members
 from toolcall_nb.models.base import Model, model_name, with_faults
 from toolcall_nb.models.factory import model, model_names
 from toolcall_nb.models.mock.model import MockModel
-from toolcall_nb.models.pace import Pace, as_live, pieces
-from toolcall_nb.models.replay import ReplayModel, replay
+from toolcall_nb.models.replay import Pace, ReplayModel, as_live, pieces, replay
 
 if TYPE_CHECKING:
     from toolcall_nb.models.callable_models import EnvelopeModel

@@ -77,8 +77,8 @@ def model(
     if is_runnable(name_or_object):
         return LangChainModel(name_or_object, dialect=dialect)
     if not isinstance(name_or_object, type) and callable(getattr(name_or_object, "stream", None)):
-        found: Model = name_or_object
-        return found
+        with_stream: Model = name_or_object
+        return with_stream
     if callable(name_or_object):
         from toolcall_nb.models.callable_models import CallableModel
 
@@ -100,13 +100,13 @@ def _named_model(name: str, dialect: str, speed: float | None, config: Config) -
         return MockModel(scenario=variant or "auto", dialect=dialect, speed=speed)
     if providers.is_provider_model(name):
         return providers.provider_model(name, config, dialect=dialect)
-    known = model_names()
-    provider = next((provider for provider, names in _FAMILIES.items() if name.lower().startswith(names)), None)
+    names = model_names()
+    provider = next((provider for provider, starts in _FAMILIES.items() if name.lower().startswith(starts)), None)
     hint = f" Did you mean {f'{provider}:{name}'!r:.100}?" if provider and ":" not in name else ""
-    hint = hint or did_you_mean(name, known) or did_you_mean(f"{prefix}:", known)
-    if f"{name.rstrip(':')}:" in known:
+    hint = hint or did_you_mean(name, names) or did_you_mean(f"{prefix}:", names)
+    if f"{name.rstrip(':')}:" in names:
         hint = f" Which one of {name.rstrip(':')}? Write its name after the colon."
-    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(known)}.")
+    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(names)}.")
 
 
 def model_names() -> list[str]:

@@ -76,7 +76,8 @@ def open_cassette(
         return Cassette(path, _Recorder(model, dialect))
     if not path.exists():
         raise UsageError(f"There is no cassette {path}. Record it with record='once' and a model.")
-    return Cassette(path, _Player(path, None if model is None else _name_of(model), tools, advice))
+    name = model if isinstance(model, str | None) else model_name(model)
+    return Cassette(path, _Player(path, name, tools, advice))
 
 
 class Cassette(ModelWrapper):
@@ -101,9 +102,14 @@ class Cassette(ModelWrapper):
 
     def tools(self, tools: ToolSource) -> Registry:
         """Returns the tools, so that their results are recorded, and replayed without running them."""
-        found = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
-        self._mode.expect(found)
-        return Registry(_wrapped(tool, self._mode.run) for tool in found.values())
+        registry = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
+        self._mode.expect(registry)
+        return Registry(
+            _CassetteTool(
+                **{name: getattr(tool, name) for name in Tool.__struct_fields__}, original=tool, play=self._mode.run
+            )
+            for tool in registry.values()
+        )
 
     def finish(self, *, write: bool = True) -> None:
         """Ends the cassette: writes the file, unless ``write`` is false, or raises `CassetteError` for what differed.
@@ -186,7 +192,7 @@ class _Player:
         for member, value in (recorded.requests[0].members if recorded.requests else {}).items():
             setattr(self, member, value)
         self.failures: list[CassetteError] = []
-        self._place = 0
+        self._next = 0  # the index of the next request
         self._results: dict[str, deque[RecordedResult]] = defaultdict(deque)
         for result in recorded.results:
             self._results[_key(result.name, result.input)].append(result)
@@ -195,22 +201,21 @@ class _Player:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         with self._lock:
-            place = self._place
-            self._place += 1
-        known = self._requests[place].model if place < len(self._requests) else self.name
-        body = message_bodies(message_groups(messages))
-        asked = _saved(comparable_request(self._model or known, tool_bodies(tools), body))
-        if place >= len(self._requests) or self._body(place, tools) != asked:
+            index = self._next
+            self._next += 1
+        model = self._model or (self._requests[index].model if index < len(self._requests) else self.name)
+        body = _saved(comparable_request(model, tool_bodies(tools), message_bodies(message_groups(messages))))
+        if index >= len(self._requests) or self._body(index, tools) != body:
             bodies = [self._body(number, tools) for number in range(len(self._requests))]
-            self._fail(explain_request(asked, bodies, place))
-        request = self._requests[place]
+            self._fail(explain_request(body, bodies, index))
+        request = self._requests[index]
         self.suspended_calls = request.suspended
         yield from as_live(request.events, Pace(None))
         if request.error is not None:
             raise request.error
 
-    def _body(self, place: int, tools: Sequence[Tool]) -> Object:
-        request = self._requests[place]
+    def _body(self, index: int, tools: Sequence[Tool]) -> Object:
+        request = self._requests[index]
         return _saved(comparable_request(request.model, request.tools, request.messages(tools)))
 
     def expect(self, tools: Registry) -> None:
@@ -220,15 +225,15 @@ class _Player:
 
     def run(self, tool: Tool, arguments: Json, on_progress: ProgressCallback | None, value_expression: str) -> Outcome:
         with self._lock:
-            found = self._results[_key(tool.name, arguments)]
-            recorded = found.popleft() if found else None
+            results = self._results[_key(tool.name, arguments)]
+            recorded = results.popleft() if results else None
         if self._runs_tools or not _is_bound(tool, arguments):
             return tool.run(arguments, on_progress, value_expression)
         if recorded is not None:
             return recorded.outcome()
-        left = [one.input for results in list(self._results.values()) for one in results if one.name == tool.name]
+        unused = [each.input for results in [*self._results.values()] for each in results if each.name == tool.name]
         try:
-            self._fail(explain_call(tool.name, arguments, left))
+            self._fail(explain_call(tool.name, arguments, unused))
         except CassetteError as error:
             return Outcome(error=f"{error}", exception=error)
 
@@ -236,14 +241,15 @@ class _Player:
         """Raises `CassetteError` for the first failure, or else for what was not used."""
         if self.failures:
             raise self.failures[0]
-        unused = range(self._place, len(self._requests))
+        count = len(self._requests) - self._next
+        if count > 0:
+            first = last_text(self._body(self._next, ()))
+            self._fail([f"{count} of {len(self._requests)} recorded requests were not made. The first: {first}"])
+        unused = [each for results in self._results.values() for each in results if each.name in self._expected_tools]
         if unused:
-            first = last_text(self._body(unused[0], ()))
-            self._fail([f"{len(unused)} of {len(self._requests)} recorded requests were not made. The first: {first}"])
-        left = [one for results in self._results.values() for one in results if one.name in self._expected_tools]
-        if left:
-            shown = json.dumps(left[0].input, ensure_ascii=False, default=str)[:200]
-            self._fail([f"{len(left)} recorded tool results were not used. The first: {left[0].name} with {shown}"])
+            arguments = json.dumps(unused[0].input, ensure_ascii=False, default=str)[:200]
+            call = f"{unused[0].name} with {arguments}"
+            self._fail([f"{len(unused)} recorded tool results were not used. The first: {call}"])
 
     def _fail(self, lines: Iterator[str] | Sequence[str]) -> NoReturn:
         text = "\n".join([f"The run is not the one in {self._path}.", *lines, self._advice])
@@ -259,15 +265,6 @@ class _CassetteTool(Tool, frozen=True, eq=False, kw_only=True):
 
     def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
         return self.play(self.original, arguments, on_progress, value_expression)
-
-
-def _wrapped(tool: Tool, play: Callable[[Tool, Json, ProgressCallback | None, str], Outcome]) -> Tool:
-    fields: dict[str, Any] = {name: getattr(tool, name) for name in Tool.__struct_fields__}
-    return _CassetteTool(**fields, original=tool, play=play)
-
-
-def _name_of(model: Any) -> str:
-    return model if isinstance(model, str) else model_name(model)
 
 
 def _is_bound(tool: Tool, arguments: Json) -> bool:

@@ -20,7 +20,7 @@ _MAX_SHOWN = 200
 
 
 class ValueDifference(NamedTuple):
-    """A place where two values differ. A value that is missing on one side is `MISSING`."""
+    """The path at which two values differ. A value that is missing on one side is `MISSING`."""
 
     path: str
     expected: Json
@@ -51,14 +51,14 @@ def fits(expected: Any, actual: Json, *, allow_more: bool = False) -> bool:
 def value_differences(
     expected: Any, actual: Json, path: str = "", *, allow_more: bool = False
 ) -> Iterator[ValueDifference]:
-    """Yields the places where a value is not as expected, by path, as in ``filters[0].name``."""
+    """Yields where a value is not as expected, by path, as in ``filters[0].name``."""
     if fits(expected, actual, allow_more=allow_more):
         return
     if isinstance(expected, dict) and isinstance(actual, dict):
         for key in expected if allow_more else dict.fromkeys([*expected, *actual]):
-            place = f"{path}.{key}" if path else f"{key}"
+            inner = f"{path}.{key}" if path else f"{key}"
             one, other = expected.get(key, MISSING), actual.get(key, MISSING)
-            yield from value_differences(one, other, place, allow_more=allow_more)
+            yield from value_differences(one, other, inner, allow_more=allow_more)
     elif isinstance(expected, list | tuple) and isinstance(actual, list | tuple):
         for number, (one, other) in enumerate(zip_longest(expected, actual, fillvalue=MISSING)):
             yield from value_differences(one, other, f"{path}[{number}]", allow_more=allow_more)
@@ -70,16 +70,16 @@ def difference_lines(
     differences: Iterator[ValueDifference], words: tuple[str, str] = ("expected", "actual"), most: int = 10
 ) -> Iterator[str]:
     """Yields lines that show the first differences: of texts, the first line that differs."""
-    found = list(islice(differences, most + 1))
+    first = list(islice(differences, most + 1))
     width = max(map(len, words)) + 1
-    for path, expected, actual in found[:most]:
-        where, shown = path or "the value", [_shown(expected), _shown(actual)]
+    for path, expected, actual in first[:most]:
+        where, sides = path or "the value", [_shortened(expected), _shortened(actual)]
         if isinstance(expected, str) and isinstance(actual, str):
-            number, *shown = _first_lines(expected.split("\n"), actual.split("\n"))
+            number, *sides = _first_lines(expected.split("\n"), actual.split("\n"))
             where += f", line {number}" if "\n" in expected + actual else ""
         yield f"{where}:"
-        yield from (f"  {f'{word}:':<{width}} {text}" for word, text in zip(words, shown, strict=True))
-    if len(found) > most:
+        yield from (f"  {f'{word}:':<{width}} {text}" for word, text in zip(words, sides, strict=True))
+    if len(first) > most:
         yield "There are more differences."
 
 
@@ -88,15 +88,15 @@ def _first_lines(expected: Sequence[str], actual: Sequence[str]) -> tuple[int, s
     lines = enumerate(zip_longest(expected, actual, fillvalue=MISSING), 1)
     number, (one, other) = next((number, pair) for number, pair in lines if pair[0] != pair[1])
     if not isinstance(one, str) or not isinstance(other, str):
-        return number, _shown(one), _shown(other)
+        return number, _shortened(one), _shortened(other)
     same = next((n for n, pair in enumerate(zip_longest(one, other)) if pair[0] != pair[1]), 0)
     start = max(0, same - _MAX_SHOWN // 4)
     if max(len(one), len(other)) <= _MAX_SHOWN or not start:
-        return number, _shown(one), _shown(other)
-    return number, f"… {_shown(one[start:])}", f"… {_shown(other[start:])}"
+        return number, _shortened(one), _shortened(other)
+    return number, f"… {_shortened(one[start:])}", f"… {_shortened(other[start:])}"
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     if value is MISSING:
         return "(nothing)"
     text = repr(value)
@@ -111,27 +111,27 @@ _MAX_COUNTED = 200
 _SIDES = ("recorded", "now")
 
 
-def explain_request(asked: Object, recorded: Sequence[Object], place: int) -> Iterator[str]:
-    """Yields the lines of the message for a request that is not the recorded one at this place, counted from 0."""
-    number = place + 1
-    same = [n for n, body in enumerate(recorded, 1) if body == asked]
+def explain_request(request: Object, recorded: Sequence[Object], index: int) -> Iterator[str]:
+    """Yields the lines of the message for a request that is not the recorded one with this index, counted from 0."""
+    number = index + 1
+    same = [n for n, body in enumerate(recorded, 1) if body == request]
     if same:
         listed = " and ".join(map(str, same))
         yield f"Request {number} was recorded as request {listed}: requests come in another order, or once more."
-        if place < len(recorded):
-            yield f"Recorded as request {number}: {last_text(recorded[place])}"
+        if index < len(recorded):
+            yield f"Recorded as request {number}: {last_text(recorded[index])}"
         return
-    if place >= len(recorded):
+    if index >= len(recorded):
         count = f"{len(recorded)} request{'' if len(recorded) == 1 else 's'}"
-        yield f"Request {number} was not recorded: the cassette has {count}. Its last message is: {last_text(asked)}"
+        yield f"Request {number} was not recorded: the cassette has {count}. Its last message is: {last_text(request)}"
         return
-    distances = [_distance(body, asked) for body in recorded]
+    distances = [_distance(body, request) for body in recorded]
     nearest = distances.index(min(distances))
-    nearest = nearest if 2 * distances[nearest] < distances[place] else place
+    nearest = nearest if 2 * distances[nearest] < distances[index] else index
     yield f"Request {number} is not the one that was recorded."
-    if nearest != place:
+    if nearest != index:
         yield f"The recorded request that is most like it is number {nearest + 1}; number {number} would be next."
-    yield from (f"  {line}" for line in difference_lines(value_differences(recorded[nearest], asked), _SIDES))
+    yield from (f"  {line}" for line in difference_lines(value_differences(recorded[nearest], request), _SIDES))
 
 
 def explain_call(name: str, arguments: Json, recorded: Sequence[Json]) -> Iterator[str]:
@@ -150,8 +150,8 @@ def last_text(body: Object) -> str:
     if not messages:
         return "no message"
     part = messages[-1]["parts"][-1]
-    shown = part.get("text") or (f"result of {part['call']}" if "call" in part else next(iter(part)))
-    line = visible(" ".join(f"{shown}".split()))
+    text = part.get("text") or (f"result of {part['call']}" if "call" in part else next(iter(part)))
+    line = visible(" ".join(f"{text}".split()))
     return f"{messages[-1]['role']}: {line if len(line) <= 80 else line[:80] + '…'}"
 
 
@@ -169,15 +169,15 @@ def _size(value: Json) -> int:
 # Transcripts ------------------------------------------------------------------------------------------------
 
 
-def compare_transcripts(left: object, right: object) -> list[str] | None:
+def compare_transcripts(one: object, other: object) -> list[str] | None:
     """Returns a heading and the lines that differ; None for values that are no transcripts, messages or calls."""
-    if type(left) is not type(right) or not isinstance(left, Transcript | Message | ToolCall):
+    if type(one) is not type(other) or not isinstance(one, Transcript | Message | ToolCall):
         return None
-    one, other = _transcript_of(left), _transcript_of(right)
-    right_text, left_text = (each.to_markdown().splitlines() for each in (other, one))
-    lines = [*map(visible, unified_diff(right_text, left_text, n=2, lineterm=""))][2:]  # without the names of files
-    kind = type(left).__name__.lower().replace("toolcall", "tool call")
-    heading = f"The two {kind}s are not equal ({_count(one)} == {_count(other)})"
+    transcripts = _transcript_of(one), _transcript_of(other)
+    one_lines, other_lines = (each.to_markdown().splitlines() for each in transcripts)
+    lines = [*map(visible, unified_diff(other_lines, one_lines, n=2, lineterm=""))][2:]  # without the names of files
+    kind = type(one).__name__.lower().replace("toolcall", "tool call")
+    heading = f"The two {kind}s are not equal ({' == '.join(map(_count, transcripts))})"
     return [heading, "+ is only on the left of ==, - only on the right", *lines]
 
 

@@ -175,13 +175,13 @@ def on(
     Returns a `RequestFault`, which `with_faults` and ``MockModel(faults=…)`` take, or a `ToolFault`, which
     `tools_with_faults` takes; `injected` takes both.
     """
-    given = {"status": status, "raises": raises, "seconds": seconds, "fault": fault}
+    options = {"status": status, "raises": raises, "seconds": seconds, "fault": fault}
+    effects = {name: value for name, value in options.items() if value is not None}
     if returns is not MISSING:
-        given["returns"] = returns
-    effects = {name: value for name, value in given.items() if value is not None or name == "returns"}
-    place = {"request": request, "tool": tool, "call": call}
-    chosen = {name: value for name, value in place.items() if value is not None}
-    name = f"on({', '.join(f'{key}={value!r:.60}' for key, value in {**chosen, **effects}.items())})"
+        effects["returns"] = returns
+    chosen = {"request": request, "tool": tool, "call": call, **effects}
+    shown_options = [f"{key}={value!r:.60}" for key, value in chosen.items() if value is not None or key == "returns"]
+    name = f"on({', '.join(shown_options)})"
     if len(effects) != 1:
         raise UsageError(f"A fault is one of status, raises, returns, seconds and fault, but this is {name}.")
     if tool is not None and request is None and not effects.keys() & {"status", "fault"}:

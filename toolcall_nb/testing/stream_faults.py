@@ -65,11 +65,11 @@ def _recut(events: Iterator[Event], size: Callable[[], int]) -> Iterator[Event]:
 
 def _units(text: str, size: Callable[[], int]) -> Iterator[str]:
     units = text.encode("utf-16-le", "surrogatepass")
-    place = 0
-    while place < len(units):
-        end = place + 2 * size()
-        yield units[place:end].decode("utf-16-le", "surrogatepass")
-        place = end
+    start = 0
+    while start < len(units):
+        end = start + 2 * size()
+        yield units[start:end].decode("utf-16-le", "surrogatepass")
+        start = end
 
 
 # Faulty calls -----------------------------------------------------------------------------------------------
@@ -267,12 +267,12 @@ class disconnect_at(Struct, frozen=True):
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
         """Returns the stream up to there, which then raises `ModelError`."""
-        reader, left = decoder(self.wire), self.byte
+        reader, remaining = decoder(self.wire), self.byte
         for data in _sent(events, self.wire):
-            yield from reader.feed(data[:left])
-            if len(data) > left:
+            yield from reader.feed(data[:remaining])
+            if len(data) > remaining:
                 raise ModelError(self.message)
-            left -= len(data)
+            remaining -= len(data)
         yield from reader.close()
 
 

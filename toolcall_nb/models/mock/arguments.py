@@ -46,17 +46,17 @@ _FORMATS: Mapping[str, str] = {
 }
 
 
-def arguments_for(schema: Object, prompt: str, *, about: str = "", subject: str | None = None) -> Object:
+def arguments_for(schema: Object, prompt: str, *, tool: str = "", subject: str | None = None) -> Object:
     """Returns arguments for a tool whose schema has the type object.
 
-    ``about`` is the tool's name and description; ``subject`` becomes its first text.
+    ``tool`` is the tool's name and description; ``subject`` becomes its first text.
     """
-    return _Maker(schema, facts_of(prompt, about), subject).object(schema, 0)
+    return _Maker(schema, facts_of(prompt, tool), subject).object(schema, 0)
 
 
-def subject_values(schema: Object, prompt: str, about: str = "") -> list[str]:
+def subject_values(schema: Object, prompt: str, tool: str = "") -> list[str]:
     """Returns the possible values of the first text parameter in this prompt; each is worth a call."""
-    facts = facts_of(prompt, about)
+    facts = facts_of(prompt, tool)
     maker = _Maker(schema, facts, None)
     for name, item in schema.get("properties", {}).items():
         item = maker.resolved(item)
@@ -78,7 +78,7 @@ class _Maker:
             for name in ("numbers", "quoted", "names", "sums", "dates", "urls", "emails", "paths")
         }
         self._subject = subject
-        self._left = _MAX_VALUES
+        self._remaining_values = _MAX_VALUES
 
     def resolved(self, schema: Json) -> Object:
         """The schema behind a reference, merged with the keys beside the reference."""
@@ -102,8 +102,8 @@ class _Maker:
 
     def value(self, schema: Object, name: str, depth: int) -> Json:
         """A value for a required parameter; None if the schema asks for too many or too deeply nested values."""
-        self._left -= 1
-        if self._left < 0 or depth > _MAX_VALUE_DEPTH:
+        self._remaining_values -= 1
+        if self._remaining_values < 0 or depth > _MAX_VALUE_DEPTH:
             return None
         if "const" in schema:
             return schema["const"]
@@ -138,8 +138,8 @@ class _Maker:
         options = [self.resolved(item) for item in schema.get("anyOf", ())] or [schema]
         for option in options:
             kind = option.get("type")
-            if "enum" in option and (found := self._named(option["enum"])) is not MISSING:
-                return found
+            if "enum" in option and (choice := self._named(option["enum"])) is not MISSING:
+                return choice
             if kind in ("integer", "number") and self._unused["numbers"] and self._facts.words & set(words(name)):
                 return self.value(option, name, 0)
             if kind == "boolean" and set(words(name)) <= self._facts.words:
@@ -153,8 +153,8 @@ class _Maker:
         return next((item for item in choices if set(words(str(item))) <= self._facts.words), MISSING)
 
     def _choice(self, choices: list[Json]) -> Json:
-        found = self._named(choices)
-        return choices[0] if found is MISSING else found
+        choice = self._named(choices)
+        return choices[0] if choice is MISSING else choice
 
     def _source(self, schema: Object, name: str) -> str | None:
         by_format = {"date": "dates", "uri": "urls", "email": "emails", "path": "paths"}

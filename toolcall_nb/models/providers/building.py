@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.core.sdk_objects import as_mapping
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.providers.catalog import canonical
-from toolcall_nb.models.providers.seeing import PICTURES
+from toolcall_nb.models.providers.catalog import PICTURES, canonical
 from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
 from toolcall_nb.sources.provider_errors.exception_details import status_in
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL

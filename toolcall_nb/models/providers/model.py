@@ -78,7 +78,7 @@ class ProviderModel:
     @property
     def sees_pictures(self) -> bool:
         """Whether the model is sent the pictures of tools as pictures, and not as text."""
-        from toolcall_nb.models.providers.seeing import sees_pictures
+        from toolcall_nb.models.providers.catalog import sees_pictures
 
         if not isinstance(self._model, str):
             return sees_pictures(self._model.model_name, self._model.profile, self._config.settings)

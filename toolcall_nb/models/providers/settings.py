@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.providers.catalog import PROVIDER_NAMES
-from toolcall_nb.models.providers.seeing import PICTURES
+from toolcall_nb.models.providers.catalog import PICTURES, PROVIDER_NAMES
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel

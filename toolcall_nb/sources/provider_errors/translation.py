@@ -25,7 +25,7 @@ from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 _LOCAL_PORT = re.compile(r"^(https?://(?:localhost|127\.0\.0\.1|\[::1\])):\d+(?=/|$)")
 _MAX_SENTENCE = 300
 _MAX_DETAILS = 10_000
-_CALLERS = tuple(str(Path(__file__).parents[2] / room) + os.sep for room in ("agents", "chat", "models"))
+_CALLERS = tuple(str(Path(__file__).parents[2] / room) + os.sep for room in ("agents", "chat", "models", "sources"))
 _KEY_VARIABLE = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN)\b")
 _SECRET_VARIABLE = re.compile(r".*(?:_|^)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD)", re.IGNORECASE)
 _PYDANTIC_AI_MESSAGE = re.compile(r"status_code: \d+, model_name: ")
