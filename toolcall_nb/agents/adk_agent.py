@@ -46,15 +46,14 @@ class AdkAgent(AgentModel):
         """Yields the events of a turn, or of the rest of a turn that waited for confirmations."""
         from google.adk.agents.run_config import RunConfig, StreamingMode
 
-        asked, self._confirmations = self._confirmations, {}
+        confirmations, self._confirmations = self._confirmations, {}
         if request.answers:
             if self._runner is None:
                 raise self.lost_run()
-            message = _confirmed(asked, request.answers)
+            message = _confirmed(confirmations, request.answers)
         else:
             message = await self._start(request.messages)
-        denied = {own for own, call in request.answers.items() if not _is_approved(call)}
-        reader = AdkReader(denied)
+        reader = AdkReader({call_id for call_id, call in request.answers.items() if not _is_approved(call)})
         config = RunConfig(**{"streaming_mode": StreamingMode.SSE, **self.options})
         run = self._runner.run_async(user_id=_USER, session_id=self._session, new_message=message, run_config=config)
         async with aclosing(run) as events:
@@ -84,16 +83,16 @@ class AdkAgent(AgentModel):
         return contents[-1]
 
 
-def _confirmed(asked: Mapping[str, str], answers: Mapping[str, ToolCall]) -> types.Content:
+def _confirmed(confirmations: Mapping[str, str], answers: Mapping[str, ToolCall]) -> types.Content:
     """Returns a person's answers. Raises `ModelError` for edited arguments."""
     parts = []
-    for own, question in asked.items():
-        call = answers.get(own)
+    for call_id, question in confirmations.items():
+        call = answers.get(call_id)
         is_approved = call is not None and _is_approved(call)
         if call is not None and is_approved and call.original_input is not MISSING:
             raise ModelError(_NOT_EDITED.format(call.name))
-        given = types.FunctionResponse(id=question, name=CONFIRMATION, response={"confirmed": is_approved})
-        parts.append(types.Part(function_response=given))
+        response = types.FunctionResponse(id=question, name=CONFIRMATION, response={"confirmed": is_approved})
+        parts.append(types.Part(function_response=response))
     return types.Content(role="user", parts=parts)
 
 
@@ -105,8 +104,8 @@ def _content(message: Mapping[str, Any], names: dict[str, str]) -> types.Content
     """Returns a message in Google's form. ``names`` holds the names of the calls so far, by id."""
     if message["role"] == "tool":
         call_id = message["tool_call_id"]
-        found = types.FunctionResponse(id=call_id, name=names[call_id], response={"result": message["content"]})
-        return types.Content(role="user", parts=[types.Part(function_response=found)])
+        response = types.FunctionResponse(id=call_id, name=names[call_id], response={"result": message["content"]})
+        return types.Content(role="user", parts=[types.Part(function_response=response)])
     content = message["content"] or []
     parts = [types.Part(text=content)] if isinstance(content, str) else [_part(part) for part in content]
     for call in message.get("tool_calls", ()):
@@ -129,8 +128,8 @@ def _part(part: Mapping[str, Any]) -> types.Part:
             return types.Part(text=part["text"])
     if not url.startswith("data:"):
         return types.Part(file_data=types.FileData(file_uri=url))
-    about, _, data = url.removeprefix("data:").partition(",")
-    return types.Part(inline_data=types.Blob(mime_type=about.partition(";")[0], data=b64decode(data)))
+    head, _, data = url.removeprefix("data:").partition(",")
+    return types.Part(inline_data=types.Blob(mime_type=head.partition(";")[0], data=b64decode(data)))
 
 
 # The events of a run ----------------------------------------------------------------------------------------
@@ -162,18 +161,18 @@ class AdkReader:
 
     def take(self, event: Any) -> list[Event]:
         """Returns the events of one event of ADK. A reply comes in partial events, and then whole."""
-        is_partial, found = bool(event.partial), list[Event]()
+        is_partial, events = bool(event.partial), list[Event]()
         for part in (event.content.parts or ()) if event.content is not None else ():
-            found += self._part(part, is_partial)
+            events += self._part(part, is_partial)
         if event.error_message and not is_partial:
             text = f"The model ended the reply with an error ({event.error_code}): {event.error_message}"
-            found += self._message.other(ev.Error(text))
+            events += self._message.other(ev.Error(text))
         if not is_partial:
             self._streamed = False
-            found += self._message.end_block()
+            events += self._message.end_block()
             if usage := usage_of(as_mapping(as_json_value(event.usage_metadata)), _USAGE):
                 self._usage.append(usage)
-        return found
+        return events
 
     def close(self) -> list[Event]:
         """Returns the closing events, with the usage of the run."""
@@ -196,18 +195,18 @@ class AdkReader:
         return []
 
     def _call(self, call: Any) -> list[Event]:
-        given = as_mapping(as_json_value(call.args))
+        arguments = as_mapping(as_json_value(call.args))
         if call.name == CONFIRMATION:
-            asked = get(as_mapping(given.get("originalFunctionCall")), "id", str)
-            if asked is None:
+            call_id = get(as_mapping(arguments.get("originalFunctionCall")), "id", str)
+            if call_id is None:
                 return []
-            if self._counts[asked] > 1:
+            if self._counts[call_id] > 1:
                 raise AgentModel.ambiguous_question()
-            self.confirmations[asked] = call.id
-            return self._message.other(ev.ToolApprovalRequest(asked, asked))
+            self.confirmations[call_id] = call.id
+            return self._message.other(ev.ToolApprovalRequest(call_id, call_id))
         self._counts[call.id] += 1
         key = (call.id, self._counts[call.id])
-        return [*self._message.begin_call(key, call.id, call.name), *self._message.end_call(key, dict(given))]
+        return [*self._message.begin_call(key, call.id, call.name), *self._message.end_call(key, dict(arguments))]
 
     def _result(self, result: Any) -> list[Event]:
         if result.id in self.confirmations:

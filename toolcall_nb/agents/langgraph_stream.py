@@ -57,9 +57,12 @@ class GraphReader:
         """Returns the events of one item: namespace, stream mode and data."""
         namespace, mode, data = item
         if mode == "tasks":
-            self._read_task(as_mapping(data))
-            is_nested = self._caller(namespace) is not None
-            return [] if is_nested else self._events(self._task_result(as_mapping(data)))
+            task = as_mapping(data)
+            self._read_task(task)
+            if self._caller(namespace) is not None:
+                return []
+            call_id = self._callers.get(str(task.get("id")))
+            return self._events(self._main.take_task_result(task.get("result"), call_id))
         if mode == "updates" and _INTERRUPT in as_mapping(data):
             for interrupt in data[_INTERRUPT]:
                 self._interrupts.setdefault(interrupt.id, interrupt)
@@ -74,10 +77,10 @@ class GraphReader:
 
     def close(self) -> list[Event]:
         """Returns the closing events, and the questions of the interrupts."""
-        found: list[Event] = []
+        events: list[Event] = []
         for caller, (adapter, reply) in self._nested.items():
-            found += nested_events(self._events(reply.events_of(adapter.close())), caller)
-        found += self._events(self._main.close())
+            events += nested_events(self._events(reply.events_of(adapter.close())), caller)
+        events += self._events(self._main.close())
         if usage := add_counts(self._usage):
             self.metadata["usage"] = usage
         calls: list[str | None] = []
@@ -88,8 +91,8 @@ class GraphReader:
             if any(call is not None and adapter.shares_id(call) for call in asked_about):
                 raise AgentModel.ambiguous_question()
             calls += asked_about
-            found += self.questions.ask(interrupt, asked_about, waiting)
-        return found
+            events += self.questions.ask(interrupt, asked_about, waiting)
+        return events
 
     def open_ids(self) -> dict[str, str]:
         """Returns the graph's ids of the calls that wait, by ours."""
@@ -105,9 +108,9 @@ class GraphReader:
         for event in events:
             if isinstance(event, ev.Finish):
                 self.reason = event.finish_reason
-                about = as_mapping(event.message_metadata)
-                self._usage.append(get(about, "usage", dict) or {})
-                self.metadata.update(about)
+                metadata = as_mapping(event.message_metadata)
+                self._usage.append(get(metadata, "usage", dict) or {})
+                self.metadata.update(metadata)
             elif isinstance(event, ev.ToolOutputError) and event.tool_call_id in self.denied:
                 kept.append(ev.ToolOutputDenied(event.tool_call_id))
             else:
@@ -129,9 +132,6 @@ class GraphReader:
         for interrupt in task.get("interrupts") or ():
             if task_id in self._callers:
                 self._interrupted.setdefault(str(as_mapping(interrupt).get("id")), self._callers[task_id])
-
-    def _task_result(self, task: Mapping[str, Any]) -> list[Event]:
-        return self._main.take_task_result(task.get("result"), self._callers.get(str(task.get("id"))))
 
     def _caller(self, namespace: Sequence[str]) -> str | None:
         """Returns the innermost call whose tool runs this part of the graph."""
@@ -191,15 +191,15 @@ class Questions:
             kind = "batch" if "action_requests" in value else "call"
         else:
             actions, calls = [{"name": _TOOL, "args": {"interrupt": value, "resume": True}}], [None]
-        asked = self._interrupts[interrupt.id] = _Interrupt(kind, value, [])
+        noted = self._interrupts[interrupt.id] = _Interrupt(kind, value, [])
         for number, (action, call_id) in enumerate(zip(map(as_mapping, actions), calls, strict=True), 1):
             own_id = call_id or f"{_TOOL}-{interrupt.id}-{number}"
             name = get(action, "name", str) or _TOOL
-            asked.questions.append(_Question(own_id, name, call_id is None, _allowed(interrupt, value, name)))
+            noted.questions.append(_Question(own_id, name, call_id is None, _allowed(interrupt, value, name)))
             if call_id is None:
-                about = {"parent": caller} if caller is not None else None
-                yield ev.ToolInputStart(own_id, name, tool_metadata=about)
-                yield ev.ToolInputAvailable(own_id, name, action.get("args"), tool_metadata=about)
+                metadata = {"parent": caller} if caller is not None else None
+                yield ev.ToolInputStart(own_id, name, tool_metadata=metadata)
+                yield ev.ToolInputAvailable(own_id, name, action.get("args"), tool_metadata=metadata)
             yield ev.ToolApprovalRequest(own_id, own_id)
 
     def resume(self, answers: Mapping[str, ToolCall]) -> Mapping[str, Any]:
@@ -207,29 +207,26 @@ class Questions:
 
         Raises `ModelError` for an answer that the graph does not take.
         """
-        return {interrupt_id: _resume_value(asked, answers) for interrupt_id, asked in self._interrupts.items()}
+        return {key: _resume_value(interrupt, answers) for key, interrupt in self._interrupts.items()}
 
     def denied(self, answers: Mapping[str, ToolCall]) -> set[str]:
         """Returns the ids of the calls that were not allowed."""
-        return {question.call_id for question in self._all() if not _is_approved(answers.get(question.call_id))}
+        questions = (question for interrupt in self._interrupts.values() for question in interrupt.questions)
+        return {question.call_id for question in questions if not _is_approved(answers.get(question.call_id))}
 
     def ends(self, answers: Mapping[str, ToolCall]) -> Iterator[Event]:
         """Yields the ends of the calls that stand for interrupts."""
-        for asked in self._interrupts.values():
-            for question in asked.questions:
+        for interrupt in self._interrupts.values():
+            for question in interrupt.questions:
                 if question.is_own and not _is_approved(answers.get(question.call_id)):
                     yield ev.ToolOutputDenied(question.call_id)
                 elif question.is_own:
-                    yield ev.ToolOutputAvailable(question.call_id, _resume_value(asked, answers))
-
-    def _all(self) -> Iterator[_Question]:
-        for asked in self._interrupts.values():
-            yield from asked.questions
+                    yield ev.ToolOutputAvailable(question.call_id, _resume_value(interrupt, answers))
 
 
-def _resume_value(asked: _Interrupt, answers: Mapping[str, ToolCall]) -> Any:
-    decisions = [(question, answers.get(question.call_id)) for question in asked.questions]
-    match asked.kind:
+def _resume_value(interrupt: _Interrupt, answers: Mapping[str, ToolCall]) -> Any:
+    decisions = [(question, answers.get(question.call_id)) for question in interrupt.questions]
+    match interrupt.kind:
         case "batch":
             return {"decisions": [_decision(question, call) for question, call in decisions]}
         case "call":
@@ -238,9 +235,9 @@ def _resume_value(asked: _Interrupt, answers: Mapping[str, ToolCall]) -> Any:
             call = decisions[0][1]
             if call is None or not _is_approved(call):
                 return False
-            given = as_mapping(call.input)
-            is_other = given.get("resume", True) is True and given.get("interrupt") != asked.value
-            return given.get("interrupt") if is_other else given.get("resume", True)
+            arguments = as_mapping(call.input)
+            is_other = arguments.get("resume", True) is True and arguments.get("interrupt") != interrupt.value
+            return arguments.get("interrupt") if is_other else arguments.get("resume", True)
 
 
 def _decision(question: _Question, call: ToolCall | None) -> Mapping[str, Any]:
@@ -265,10 +262,9 @@ def _allowed(interrupt: Any, value: Any, name: str) -> Collection[str]:
         if config.get("action_name") == name:
             return frozenset(map(str, get(config, "allowed_decisions", list) or ()))
     schema = as_mapping(getattr(interrupt, "response_schema", None))
-    found = (
-        as_mapping(as_mapping(form).get("properties")) for form in (schema, *as_mapping(schema.get("$defs")).values())
-    )
-    return frozenset(str(form["type"]["const"]) for form in found if get(form.get("type"), "const", str))
+    forms = (schema, *as_mapping(schema.get("$defs")).values())
+    types = (as_mapping(as_mapping(form).get("properties")).get("type") for form in forms)
+    return frozenset(const for kind in types if (const := get(kind, "const", str)))
 
 
 def _is_approved(call: ToolCall | None) -> bool:

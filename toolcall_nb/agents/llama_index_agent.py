@@ -50,9 +50,9 @@ class LlamaIndexAgent(AgentModel):
     def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
         super().__init__(agent, framework, options)
         self._handler: Any = None
-        self._left: AsyncGenerator[Any, None] | None = None
+        self._stream: AsyncGenerator[Any, None] | None = None
         self._reader = WorkflowReader(())
-        self._asked: dict[str, InputRequiredEvent] = {}
+        self._asked: set[str] = set()  # the ids of the calls that a person is asked about
 
     async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
         """Yields the events of a run, or of the rest of a run that waited for a person."""
@@ -64,7 +64,7 @@ class LlamaIndexAgent(AgentModel):
             self._start(request.messages)
         is_waiting = False
         try:
-            async for item in _left(self._left):
+            async for item in _unread_items(self._stream):
                 if isinstance(item, InputRequiredEvent):
                     is_waiting = True
                     for event in self._ask(item):
@@ -81,13 +81,13 @@ class LlamaIndexAgent(AgentModel):
     def _start(self, messages: Sequence[Message]) -> None:
         history = [_chat_message(message) for message in to_openai(messages)]
         self._handler = self.agent.run(chat_history=history, **self.options)
-        self._left = self._handler.stream_events()
+        self._stream = self._handler.stream_events()
         self._reader = WorkflowReader(getattr(self.agent, "agents", None) or (self.agent.name,))
-        self._asked = {}
+        self._asked = set()
 
     async def _cancel(self) -> None:
         """Cancels the run, if there is one."""
-        handler, self._handler, self._left = self._handler, None, None
+        handler, self._handler, self._stream = self._handler, None, None
         if handler is not None and not handler.is_done():
             with suppress(Exception):
                 await handler.cancel_run(timeout=_CLOSE_SECONDS)
@@ -96,35 +96,32 @@ class LlamaIndexAgent(AgentModel):
 
     def _ask(self, event: InputRequiredEvent) -> list[Event]:
         call_id = f"input-{len(self._asked) + 1}"
-        self._asked[call_id] = event
-        given = {**event_fields(event), "response": _YES}
-        about: Object | None = {"parent": parent} if (parent := self._reader.running) else None
+        self._asked.add(call_id)
+        arguments = {**event_fields(event), "response": _YES}
+        metadata: Object | None = {"parent": parent} if (parent := self._reader.running) else None
         return [
             *self._reader.end_block(),
-            ev.ToolInputStart(call_id, type(event).__name__, tool_metadata=about),
-            ev.ToolInputAvailable(call_id, type(event).__name__, given, tool_metadata=about),
+            ev.ToolInputStart(call_id, type(event).__name__, tool_metadata=metadata),
+            ev.ToolInputAvailable(call_id, type(event).__name__, arguments, tool_metadata=metadata),
             ev.ToolApprovalRequest(call_id, call_id),
         ]
 
     def _respond(self, answers: Mapping[str, ToolCall]) -> list[Event]:
-        found: list[Event] = []
+        ends: list[Event] = []
         for call_id, call in answers.items():
-            asked = self._asked.get(call_id)
-            if asked is None:
+            if call_id not in self._asked:
                 continue
             if self._handler is None:
                 raise self.lost_run()
             is_approved = call.approval is not None and bool(call.approval.approved)
             response = as_mapping(call.input).get("response", _YES) if is_approved else _NO
-            given = {**as_mapping(call.input), "response": response}
-            self._handler.ctx.send_event(HumanResponseEvent(**given))
-            end = ev.ToolOutputAvailable(call_id, response) if is_approved else ev.ToolOutputDenied(call_id)
-            found.append(end)
-        return found
+            self._handler.ctx.send_event(HumanResponseEvent(**{**as_mapping(call.input), "response": response}))
+            ends.append(ev.ToolOutputAvailable(call_id, response) if is_approved else ev.ToolOutputDenied(call_id))
+        return ends
 
 
-async def _left(events: AsyncGenerator[Any, None] | None) -> AsyncGenerator[Any, None]:
-    """Yields what is left of a stream, and leaves it open."""
+async def _unread_items(events: AsyncGenerator[Any, None] | None) -> AsyncGenerator[Any, None]:
+    """Yields the items of a stream that were not read yet, and leaves it open."""
     while events is not None:
         try:
             item = await anext(events)
@@ -138,9 +135,8 @@ def _chat_message(message: Mapping[str, Any]) -> ChatMessage:
     content = message.get("content") or []
     blocks: list[ContentBlock] = [TextBlock(text=content)] if isinstance(content, str) else [*map(_block, content)]
     for call in message.get("tool_calls", ()):
-        given = json.loads(call["function"]["arguments"])
-        name = call["function"]["name"]
-        blocks.append(ToolCallBlock(tool_call_id=call["id"], tool_name=name, tool_kwargs=given))
+        name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
+        blocks.append(ToolCallBlock(tool_call_id=call["id"], tool_name=name, tool_kwargs=arguments))
     more = {"tool_call_id": message["tool_call_id"]} if "tool_call_id" in message else {}
     return ChatMessage(role=message["role"], blocks=blocks, additional_kwargs=more)
 
@@ -217,8 +213,8 @@ class WorkflowReader:
         if type(output).__name__ != "AgentOutput":
             return []
         ends = [call for call in output.tool_calls if type(call).__name__ == "ToolCallResult"]
-        found = [event for call in ends for event in self._end(call)]
-        return found if self._last == output.response else [*found, *self._whole(output)]
+        events = [event for call in ends for event in self._end(call)]
+        return events if self._last == output.response else [*events, *self._whole(output)]
 
     def end_block(self) -> list[Event]:
         """Ends the open text."""
@@ -232,58 +228,56 @@ class WorkflowReader:
         return self._message.close()
 
     def _piece(self, event: Any) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         if event.thinking_delta:
-            found += self._message.reasoning(event.thinking_delta, (self._step, "thinking"))
+            events += self._message.reasoning(event.thinking_delta, (self._step, "thinking"))
         if event.delta:
             self._text += event.delta
-            found += self._message.text(event.delta, (self._step, "text"))
+            events += self._message.text(event.delta, (self._step, "text"))
         for position, call in enumerate(event.tool_calls):
-            found += self._begin(position, call)
-            found += self._grow((self._step, position), as_mapping(as_json_value(call.tool_kwargs)))
-        return found
+            events += self._begin(position, call)
+            events += self._grow((self._step, position), as_mapping(as_json_value(call.tool_kwargs)))
+        return events
 
     def _begin(self, position: int, call: Any) -> list[Event]:
         key = (self._step, position)
-        found = self._message.begin_call(key, call.tool_id or None, call.tool_name)
-        if not found and call.tool_id:
-            found = self._message.rename_call(key, call.tool_id)
-        return found
+        begun = self._message.begin_call(key, call.tool_id or None, call.tool_name)
+        return begun or (self._message.rename_call(key, call.tool_id) if call.tool_id else [])
 
-    def _grow(self, key: Any, given: Mapping[str, Any]) -> list[Event]:
+    def _grow(self, key: Any, partial: Mapping[str, Any]) -> list[Event]:
         """Adds what is new of the arguments, without the brackets and quotes that may only close what is not whole."""
-        written, known = json.dumps(given, ensure_ascii=False).rstrip('"]} '), self._message.written(key)
-        return self._message.arguments(key, written[len(known) :]) if written.startswith(known) else []
+        text, before = json.dumps(partial, ensure_ascii=False).rstrip('"]} '), self._message.written(key)
+        return self._message.arguments(key, text[len(before) :]) if text.startswith(before) else []
 
     def _whole(self, event: Any) -> list[Event]:
         """Reads a complete reply, of which a part may have come before."""
-        found: list[Event] = []
+        events: list[Event] = []
         self._last = event.response
         text = event.response.content or ""
         if not self._text:
-            found += self._message.text(text, (self._step, "text"))
+            events += self._message.text(text, (self._step, "text"))
         calls = [call for call in event.tool_calls if type(call).__name__ == "ToolSelection"]
         for position, call in enumerate(calls):
-            found += self._begin(position, call)
-            found += self._message.end_call((self._step, position), as_json_value(call.tool_kwargs))
+            events += self._begin(position, call)
+            events += self._message.end_call((self._step, position), as_json_value(call.tool_kwargs))
         raw = object_fields(event.raw)
         counts = as_mapping(as_json_value(raw.get("usage"))) or event.response.additional_kwargs
         if usage := usage_of(counts, _USAGE):
             self._usage.append(usage)
         self._step, self._text = self._step + 1, ""
-        return [*self._message.end_block(), *found] if not found else [*found, *self._message.end_block()]
+        return [*events, *self._message.end_block()]
 
     def _run(self, event: Any) -> list[Event]:
         nested = self._reader_of(event.tool_id)
         if nested is not None:
             return nested_events(nested._run(event), self.running or "")
         self._running.append(event.tool_id)
-        found: list[Event] = []
+        begun: list[Event] = []
         if not self._message.knows(event.tool_id):
             key = ("run", event.tool_id)
-            found = self._message.begin_call(key, event.tool_id, event.tool_name)
-            found += self._message.end_call(key, as_json_value(event.tool_kwargs))
-        return [*found, ev.ToolExecution(event.tool_id, "running")]
+            begun = self._message.begin_call(key, event.tool_id, event.tool_name)
+            begun += self._message.end_call(key, as_json_value(event.tool_kwargs))
+        return [*begun, ev.ToolExecution(event.tool_id, "running")]
 
     def _end(self, event: Any) -> list[Event]:
         nested = self._reader_of(event.tool_id)

@@ -64,16 +64,15 @@ class NestedReader:
         return nested_events([_with_path(event, parent) for event in events], parent)
 
 
-def _with_path(event: Any, parent: str) -> Event:
+def _with_path(event: Any, parent: str) -> Any:
     """Returns the event with the path of its call in the place of the call's id."""
-    own = getattr(event, "tool_call_id", None)
-    found: Event = event if own is None else replace(event, tool_call_id=call_path(parent, own))
-    return found
+    call_id = getattr(event, "tool_call_id", None)
+    return event if call_id is None else replace(event, tool_call_id=call_path(parent, call_id))
 
 
-def call_path(parent: str, own: str) -> str:
-    """Returns the path of a call with this id inside the call with the path ``parent``; empty for no call."""
-    return f"{parent}{SEPARATOR}{own}" if parent else own
+def call_path(parent: str, call_id: str) -> str:
+    """Returns the path of a call with this id inside the call with the path ``parent``, which may be empty."""
+    return f"{parent}{SEPARATOR}{call_id}" if parent else call_id
 
 
 # Watching -----------------------------------------------------------------------------------------------------
@@ -142,7 +141,7 @@ async def with_nested(make_items: Callable[[], AsyncIterator[Any]]) -> AsyncIter
 # Events of nested agents ------------------------------------------------------------------------------------
 
 
-_LEFT_OUT = (
+_DROPPED = (
     ev.TextStart,
     ev.ReasoningStart,
     ev.Start,
@@ -161,7 +160,7 @@ def nested_events(events: Iterable[Event], parent: str) -> list[Event]:
     ``parent`` is the id of the call that started the nested agent. Its text and reasoning become the log of that call,
     its calls name the call as their parent (`toolcall_nb.core.transcript.ToolCall.parent`).
     """
-    return [found for event in events if (found := _nested(event, parent)) is not None]
+    return [nested for event in events if (nested := _nested(event, parent)) is not None]
 
 
 def _nested(event: Event, parent: str) -> Event | None:
@@ -169,9 +168,9 @@ def _nested(event: Event, parent: str) -> Event | None:
         return ev.ToolLog(parent, event.delta)
     if isinstance(event, ev.TextEnd | ev.ReasoningEnd):
         return ev.ToolLog(parent, "\n")
-    if isinstance(event, _LEFT_OUT):
+    if isinstance(event, _DROPPED):
         return None
-    about = getattr(event, "tool_metadata", None)
-    if (isinstance(event, _CALL) or about) and "parent" not in (about or {}):
-        return replace(event, tool_metadata={**(about or {}), "parent": parent})
+    metadata = getattr(event, "tool_metadata", None) or {}
+    if (isinstance(event, _CALL) or metadata) and "parent" not in metadata:
+        return replace(event, tool_metadata={**metadata, "parent": parent})
     return event

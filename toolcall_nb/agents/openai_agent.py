@@ -136,24 +136,24 @@ class OpenAIAgent(AgentModel):
         if not result.interruptions:
             return []
         self._state = result.to_state()
-        asked: list[Event] = []
+        requests: list[Event] = []
         for item in result.interruptions:
-            own = nested.get(id(item.raw_item)) or str(item.call_id)
-            self._questions[own] = item
+            path = nested.get(id(item.raw_item)) or str(item.call_id)
+            self._questions[path] = item
             tools = [tool for tool in item.agent.tools if tool.name == item.name]
             if any(isinstance(tool, _ChatTool) for tool in tools):
-                chat_calls.add(own)
+                chat_calls.add(path)
             else:
-                asked.append(ev.ToolApprovalRequest(own, own))
-        return asked
+                requests.append(ev.ToolApprovalRequest(path, path))
+        return requests
 
     def _answer(self, state: RunState[Any], answers: Mapping[str, ToolCall]) -> None:
-        for own, item in self._questions.items():
-            call = answers.get(own)
+        for path, item in self._questions.items():
+            call = answers.get(path)
             if call is None:
                 continue
             if call.is_final:
-                self._results[own] = format_result(call)
+                self._results[path] = format_result(call)
                 state.approve(item)
             elif call.approval is not None and call.approval.approved:
                 state.approve(item)
@@ -165,8 +165,8 @@ class OpenAIAgent(AgentModel):
         """Returns the agent that gave the last reply, after a handoff; else the agent itself."""
         replies = (message for message in reversed(messages) if message.role == "assistant")
         label = next((message.metadata.get(_AGENT) for message in replies), None)
-        found: Agent[Any] = self._agents.get(str(label), self.agent)
-        return found
+        next_agent: Agent[Any] = self._agents.get(str(label), self.agent)
+        return next_agent
 
     def _label_of(self, agent: Agent[Any]) -> str:
         """Returns the agent's name, with a number if another agent has that label."""
@@ -183,8 +183,11 @@ class _ChatTool(FunctionTool):
 
 def _edited_arguments(answers: Mapping[str, ToolCall]) -> dict[str, str]:
     """Returns the arguments that a person has edited, as JSON text, by the paths of the calls."""
-    edited = {own: call for own, call in answers.items() if call.original_input is not MISSING and not call.is_final}
-    return {own: json.dumps(call.input, ensure_ascii=False) for own, call in edited.items()}
+    return {
+        path: json.dumps(call.input, ensure_ascii=False)
+        for path, call in answers.items()
+        if call.original_input is not MISSING and not call.is_final
+    }
 
 
 class OpenAIAgentReader:
@@ -240,20 +243,20 @@ def _items(message: Message) -> Iterator[Object]:
         if content:
             yield {"role": message.role, "content": content}
         return
-    known: set[str] = set()
+    call_ids: set[str] = set()
     reasoning: list[Object] = []
     for part in message.parts:
         if isinstance(part, ToolCall):
-            is_nested = part.parent in known
-            known.add(part.id)
+            is_nested = part.parent in call_ids
+            call_ids.add(part.id)
             if is_nested or part.provider_executed:
                 continue
-        found = list(_answer_items(part))
+        part_items = list(_answer_items(part))
         if isinstance(part, ReasoningPart):
-            reasoning += found  # an item has to follow: "provided without its required following item"
-        elif found:
+            reasoning += part_items  # an item has to follow: "provided without its required following item"
+        elif part_items:
             yield from reasoning
-            yield from found
+            yield from part_items
             reasoning = []
 
 
@@ -262,11 +265,11 @@ def _answer_items(part: Part) -> Iterator[Object]:
         case TextPart() if part.text:
             yield {"role": "assistant", "content": part.text}
         case ReasoningPart():
-            own: Any = (part.provider_metadata or {}).get("openai")
-            if isinstance(own, dict) and own.get("encryptedContent"):
+            metadata: Any = (part.provider_metadata or {}).get("openai")
+            if isinstance(metadata, dict) and metadata.get("encryptedContent"):
                 summary = [{"type": "summary_text", "text": part.text}] if part.text else []
-                encrypted = own["encryptedContent"]
-                yield {"type": "reasoning", "id": own.get("itemId"), "summary": summary, "encrypted_content": encrypted}
+                item_id, encrypted = metadata.get("itemId"), metadata["encryptedContent"]
+                yield {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
         case ToolCall():
             arguments = {} if part.input is MISSING else to_strict_json(part.input)
             text = json.dumps(arguments, ensure_ascii=False)
@@ -285,8 +288,8 @@ def _content(parts: Sequence[Part]) -> str | list[Object]:
             content.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
         elif isinstance(part, FilePart):
             is_data = part.url.startswith("data:")
-            about = {"filename": "file", "file_data": part.url} if is_data else {"file_url": part.url}
-            content.append({"type": "input_file", **about})
+            source = {"filename": "file", "file_data": part.url} if is_data else {"file_url": part.url}
+            content.append({"type": "input_file", **source})
     if all(part["type"] == "input_text" for part in content):
         return "\n\n".join(part["text"] for part in content)
     return content

@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from typing import Any
 
 from agents import RunHooks
-from agents.items import ToolApprovalItem
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 from agents.tool_context import ToolContext
 
@@ -59,19 +58,19 @@ class AgentHooks(RunHooks[Any]):
         await self._inner.on_tool_start(context, agent, tool)
         if not isinstance(context, ToolContext):
             return
-        own = call_path(current_path(), context.tool_call_id)
+        path = call_path(current_path(), context.tool_call_id)
         watcher = nested_watcher()
         if watcher is not None:
-            watcher(ev.ToolExecution(own, "running"))
-        if own in self._edited and context.tool_call is not None:
-            self._original[own] = context.tool_call.arguments
-            context.tool_call.arguments = context.tool_arguments = self._edited[own]
+            watcher(ev.ToolExecution(path, "running"))
+        if path in self._edited and context.tool_call is not None:
+            self._original[path] = context.tool_call.arguments
+            context.tool_call.arguments = context.tool_arguments = self._edited[path]
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         """Puts the arguments of the model back into the call."""
-        own = call_path(current_path(), context.tool_call_id) if isinstance(context, ToolContext) else ""
-        if own in self._original:
-            context.tool_call.arguments = context.tool_arguments = self._original.pop(own)
+        path = call_path(current_path(), context.tool_call_id) if isinstance(context, ToolContext) else ""
+        if path in self._original:
+            context.tool_call.arguments = context.tool_arguments = self._original.pop(path)
         await self._inner.on_tool_end(context, agent, tool, result)
 
 
@@ -110,16 +109,11 @@ class _WatchingRunner(AgentRunner):
             async for event in events():
                 watcher(NestedItem(path, event))
                 yield event
-            questions.update({id(item.raw_item): call_path(path, str(item.call_id)) for item in _own_questions(result)})
+            for item in result.interruptions:  # without those of agents inside its calls, which these runs reported
+                questions.setdefault(id(item.raw_item), call_path(path, str(item.call_id)))
 
         result.stream_events = stream_events  # type: ignore[method-assign]  # what its reader iterates over
         return result
-
-
-def _own_questions(result: Any) -> list[ToolApprovalItem]:
-    """The interruptions of the run itself, without those of agents inside its calls, which these runs reported."""
-    known = _resumed.get()[1]
-    return [item for item in result.interruptions if id(item.raw_item) not in known]
 
 
 def _call_around(options: Mapping[str, Any]) -> str | None:

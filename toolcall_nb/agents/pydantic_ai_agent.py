@@ -89,8 +89,11 @@ class PydanticAIAgent(AgentModel):
         )
         if "model" in options or isinstance(self.agent.model, Model):
             options["model"] = streaming(options.get("model") or self.agent.model)
-        if not self._may_defer:
-            options.setdefault("output_type", _with_deferred(self.agent.output_type))
+        output = self.agent.output_type
+        outputs = output if isinstance(output, list | tuple) else [output]
+        # an output type that allows deferred calls, or that validators check, stays as it is
+        if DeferredToolRequests not in outputs and not getattr(self.agent, "_output_validators", None):
+            options.setdefault("output_type", [*outputs, DeferredToolRequests])
         if request.answers:
             options["deferred_tool_results"] = _deferred_results(request.answers)
         events = self.agent.run_stream_events(prompt, message_history=history or None, **options)
@@ -112,13 +115,6 @@ class PydanticAIAgent(AgentModel):
         offered = {tool.name for tool in request.tools}  # pydantic-ai refuses two tools of one name
         request.chat_calls.update(call.tool_call_id for call in deferred.calls if call.tool_name in offered)
 
-    @property
-    def _may_defer(self) -> bool:
-        """Whether the agent's own output type must stay: it allows deferred calls, or validators check it."""
-        output = self.agent.output_type
-        outputs = output if isinstance(output, list | tuple) else [output]
-        return DeferredToolRequests in outputs or bool(getattr(self.agent, "_output_validators", None))
-
     def _history(self, messages: Sequence[Message]) -> tuple[list[ModelMessage], str | Sequence[UserContent] | None]:
         """Returns the messages before the prompt, and the prompt."""
         model = self.options.get("model") or self.agent.model
@@ -136,13 +132,13 @@ class PydanticAIAgent(AgentModel):
 
     def _toolsets(self, tools: Sequence[Tool]) -> list[ExternalToolset[Any]]:
         """Returns the chat's tools as a toolset, without those that the agent has as external tools itself."""
-        own = {
+        external_names = {
             definition.name
             for toolset in self.agent.toolsets
             if isinstance(toolset, ExternalToolset)
             for definition in toolset.tool_defs
         }
-        offered = [tool for tool in tools if tool.name not in own]
+        offered = [tool for tool in tools if tool.name not in external_names]
         return [ExternalToolset(request_parameters(offered, {}).function_tools)] if offered else []
 
 
@@ -150,18 +146,13 @@ def _has_prompt(message: ModelMessage) -> bool:
     return any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
-def _with_deferred(output: Any) -> list[Any]:
-    outputs = output if isinstance(output, list | tuple) else [output]
-    return [*outputs, DeferredToolRequests]
-
-
 def _with_added(options: Mapping[str, Any], added: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Returns the options of a run, with the user's lists (or single values) extended by these."""
     both = dict(options)
     for name, more in added.items():
         if more:
-            given = both.get(name) or []
-            both[name] = [*(given if isinstance(given, list | tuple) else [given]), *more]
+            values = both.get(name) or []
+            both[name] = [*(values if isinstance(values, list | tuple) else [values]), *more]
     return both
 
 
@@ -170,15 +161,11 @@ def _deferred_results(answers: Mapping[str, ToolCall]) -> DeferredToolResults:
     results = DeferredToolResults()
     for call_id, call in answers.items():
         if call.is_final:
-            results.calls[call_id] = _result(call)
+            text = format_result(call)
+            results.calls[call_id] = text if call.state is State.OUTPUT_AVAILABLE else ToolFailed(text)
         else:
             results.approvals[call_id] = _answer(call)
     return results
-
-
-def _result(call: ToolCall) -> Any:
-    text = format_result(call)
-    return text if call.state is State.OUTPUT_AVAILABLE else ToolFailed(text)
 
 
 def _answer(call: ToolCall) -> ToolApproved | ToolDenied:
@@ -225,8 +212,8 @@ def _watched(before: Any) -> Any:
         path, watcher = current_path(), nested_watcher()
         model = options.get("model") or agent.model
         if path and watcher is not None and (not isinstance(model, Model) or _can_stream(model)):
-            given = options.get("capabilities") or ()
-            options["capabilities"] = [*given, CallPaths(), ProcessEventStream(_reporter(path, watcher))]
+            reporter = ProcessEventStream(_reporter(path, watcher))
+            options["capabilities"] = [*(options.get("capabilities") or ()), CallPaths(), reporter]
         return before(agent, *arguments, **options)
 
     return iter

@@ -10,7 +10,7 @@ import json
 import queue
 import threading
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from typing import Any
@@ -113,24 +113,24 @@ def _watched(agent: Any, name: str | None, items: queue.SimpleQueue[Any]) -> Ite
     if hasattr(agent.model, "generate_stream"):
         agent.stream_outputs = True
     if name is not None:
-        agent.step_callbacks = _Told(callbacks, lambda step: items.put((step, name)))
+        agent.step_callbacks = _Callbacks(callbacks, lambda step: items.put((step, name)))
     try:
         yield
     finally:
         agent.logger.console, agent.step_callbacks, agent.stream_outputs = console, callbacks, streams
 
 
-class _Told:
-    """The callbacks of an agent, extended by one."""
+class _Callbacks:
+    """The callbacks of an agent, extended by ``report``."""
 
-    def __init__(self, callbacks: Any, tell: Any) -> None:
+    def __init__(self, callbacks: Any, report: Callable[[Any], None]) -> None:
         self._callbacks = callbacks
-        self._tell = tell
+        self._report = report
 
-    def callback(self, step: Any, **about: Any) -> None:
+    def callback(self, step: Any, **options: Any) -> None:
         """Calls all of them for a step."""
-        self._callbacks.callback(step, **about)
-        self._tell(step)
+        self._callbacks.callback(step, **options)
+        self._report(step)
 
 
 # History
@@ -139,7 +139,7 @@ class _Told:
 def _history(messages: Sequence[Message]) -> tuple[list[MemoryStep], str, list[Image.Image]]:
     """Returns the steps of the conversation so far, and the prompt with its images."""
     written = to_openai(messages)
-    last = next((place for place in reversed(range(len(written))) if written[place]["role"] == "user"), None)
+    last = next((index for index in reversed(range(len(written))) if written[index]["role"] == "user"), None)
     if last is None:
         raise UsageError("An agent of smolagents needs a prompt.")
     earlier, prompt = [*written[:last], *written[last + 1 :]], written[last]
@@ -218,9 +218,9 @@ class StepReader:
                 return self._whole(item)
             case "PlanningStep":
                 self._add_usage(item)
-                found = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
+                plan = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
                 self._next_step()
-                return [*found, *self._message.end_block()]
+                return [*plan, *self._message.end_block()]
             case "FinalAnswerStep":
                 return self._answer(item.output)
         return []  # an ActionOutput, which the step repeats
@@ -233,18 +233,18 @@ class StepReader:
         return self._message.close()
 
     def _piece(self, delta: Any) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         if delta.content:
             self._has_text = True
-            found += self._message.text(delta.content, (self._step, "text"))
+            events += self._message.text(delta.content, (self._step, "text"))
         for call in delta.tool_calls or ():
             key, function = (self._step, call.index), call.function
             name = getattr(function, "name", None)
             if name and name != _FINAL and (begun := self._message.begin_call(key, call.id, name)):
-                found += begun
+                events += begun
                 self._waiting.setdefault(call.id, []).append(key)
-            found += self._message.arguments(key, str(getattr(function, "arguments", None) or ""))
-        return found
+            events += self._message.arguments(key, str(getattr(function, "arguments", None) or ""))
+        return events
 
     def _call(self, call: Any) -> list[Event]:
         if call.name == _FINAL:
@@ -252,11 +252,11 @@ class StepReader:
         waiting, running = self._waiting.get(call.id), self._running.setdefault(call.id, [])
         key = waiting.pop(0) if waiting else (self._step, call.id, len(running))
         running.append(key)
-        given = {"code": call.arguments} if isinstance(call.arguments, str) else as_json_value(call.arguments)
-        found = self._message.begin_call(key, call.id, call.name)
+        arguments = {"code": call.arguments} if isinstance(call.arguments, str) else as_json_value(call.arguments)
+        begun = self._message.begin_call(key, call.id, call.name)
         own_id = self._message.id_of(key) or call.id
         self._open[own_id] = call.name
-        return [*found, *self._message.end_call(key, given), ev.ToolExecution(own_id, "running")]
+        return [*begun, *self._message.end_call(key, arguments), ev.ToolExecution(own_id, "running")]
 
     def _output(self, result: Any) -> list[Event]:
         own_ids = [self._message.id_of(key) for key in self._running.get(result.id, ())]
@@ -270,23 +270,23 @@ class StepReader:
 
     def _whole(self, step: Any) -> list[Event]:
         """Reads a complete step: its text if it was not streamed, and what became of its calls."""
-        found: list[Event] = []
+        events: list[Event] = []
         text = step.model_output
         if isinstance(text, str) and not self._has_text:
-            found += self._message.text(text, (self._step, "text"))
+            events += self._message.text(text, (self._step, "text"))
         for call in step.tool_calls or ():
-            found += self._call(call) if call.id not in self._running else []
+            events += self._call(call) if call.id not in self._running else []
         for own_id in self._open:
             if step.error is not None:
-                found += self._message.failure(own_id, str(step.error))
+                events += self._message.failure(own_id, str(step.error))
             else:
-                found += self._message.output(own_id, step.observations)
+                events += self._message.output(own_id, step.observations)
         if step.error is not None and not self._open:
-            found += self._message.other(ev.Data("step-error", str(step.error)))
+            events += self._message.other(ev.Data("step-error", str(step.error)))
         self._open.clear()
         self._add_usage(step)
         self._next_step()
-        return [*found, *self._message.end_block()]
+        return [*events, *self._message.end_block()]
 
     def _answer(self, output: Any) -> list[Event]:
         if type(output).__name__ == "AgentImage":

@@ -106,7 +106,7 @@ class Exchange:
         self.has_begun = False
         self._request = request
         self._pause = pause
-        self._place = origin_of(request.url)
+        self._origin = origin_of(request.url)
         self._url = request.url
         self._body: ResponseBody | None = None
         self._thread: str | None = None  # the id that a server of this package gave it
@@ -190,7 +190,7 @@ class Exchange:
         """Returns the reader of the response; the first connection's reader also reads those that replace it."""
         if self._body is None:
             self.has_begun = True
-            self._body = ResponseBody(response.headers, self._place)
+            self._body = ResponseBody(response.headers, self._origin)
             if self._request.conversation is not None:
                 self._thread = response.headers.get("x-thread-id")
         elif (stream := self._body.stream) is not None:
@@ -224,18 +224,15 @@ class Exchange:
         if stream is None or not stream.is_resumable:
             return None
         is_same = self._request.body is None and stream.last_event_id
-        url = self._url if is_same else self._stream_url()
-        if url is None:
-            return None
+        thread = self._thread or self._request.conversation
+        url = self._url
+        if not is_same:
+            if thread is None:
+                return None
+            parts = split_url(url)
+            url = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
         after = {"Last-Event-ID": stream.last_event_id} if stream.last_event_id else {}
         return client.build_request("GET", url, headers={**self._headers("text/event-stream"), **after})
-
-    def _stream_url(self) -> str | None:
-        thread = self._thread or self._request.conversation
-        if thread is None:
-            return None
-        parts = split_url(self._url)
-        return parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
 
     async def _send(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Returns the response, after redirections that are safe; raises for one that is an error."""
@@ -261,12 +258,13 @@ class Exchange:
         is_private = request.method == "POST" or self._request.key is not None or bool(self._request.headers)
         if (is_private and not is_same) or (request.method == "POST" and response.status_code not in (307, 308)):
             raise ModelError(
-                f"{self._place} redirects to {origin_of(str(to))}{to.path}. Neither the conversation nor a key is sent "
-                "there unasked. If you trust that address, use it as the model's."
+                f"{self._origin} redirects to {origin_of(str(to))}{to.path}. Neither the conversation nor a key is "
+                "sent there unasked. If you trust that address, use it as the model's."
             )
         if request.method == "POST":
             self._url = str(to)
-        return client.build_request(request.method, to, headers=_without_host(request), content=request.content)
+        headers = {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
+        return client.build_request(request.method, to, headers=headers, content=request.content)
 
     # The stop
 
@@ -289,10 +287,6 @@ class _NotKept(Exception):
     """The server has not kept the rest."""
 
 
-def _without_host(request: httpx.Request) -> dict[str, str]:
-    return {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
-
-
 async def _raise_error(response: httpx.Response) -> None:
     """Raises the error that a response reports, with the beginning of its body."""
     import httpx
@@ -306,8 +300,8 @@ async def _raise_error(response: httpx.Response) -> None:
                     break
     finally:
         await response.aclose()
-    kept = {name: value for name, value in response.headers.items() if name not in ("content-encoding",)}
+    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
     short = httpx.Response(
-        response.status_code, headers=kept, content=body[:_MAX_ERROR_BYTES], request=response.request
+        response.status_code, headers=headers, content=body[:_MAX_ERROR_BYTES], request=response.request
     )
     raise httpx.HTTPStatusError(f"HTTP {response.status_code}", request=response.request, response=short)

@@ -37,20 +37,20 @@ class _Body(Protocol):
 class ResponseBody:
     """Reads the body of one response: `feed` its bytes, then `close`. The names in ``headers`` may be in any case.
 
-    Both raise `ModelError` for a body that is no reply: a web page, nothing at all, JSON of something else. ``place``
-    names the server in error messages.
+    Both raise `ModelError` for a body that is no reply: a web page, nothing at all, JSON of something else. ``server``
+    is its name in error messages.
     """
 
-    def __init__(self, headers: Mapping[str, str], place: str) -> None:
+    def __init__(self, headers: Mapping[str, str], server: str) -> None:
         self._headers = {name.lower(): value for name, value in headers.items()}
-        self._place = place
+        self._server = server
         self._type = self._headers.get("content-type", "").partition(";")[0].strip().lower()
         self._head = b""
         self._body: _Body | None = None
         if self._type in _HTML:
-            self._body = _HtmlBody(place)
+            self._body = _HtmlBody(server)
         elif self._type == "text/event-stream":
-            self._body = ReconnectingStream(self._headers, place)
+            self._body = ReconnectingStream(self._headers, server)
 
     @property
     def stream(self) -> ReconnectingStream | None:
@@ -68,10 +68,10 @@ class ResponseBody:
         return self._body.feed(head)
 
     def close(self) -> Iterable[Event]:
-        """Returns the rest of the events, once the body has ended."""
+        """Returns the last events, once the body has ended."""
         if self._body is None:
             if not self._head.strip():
-                raise ModelError(f"{self._place} answered with nothing. Ask again, or check the address.")
+                raise ModelError(f"{self._server} answered with nothing. Ask again, or check the address.")
             body = self._choose(self._head)
             return [*body.feed(self._head), *body.close()]
         return self._body.close()
@@ -79,17 +79,17 @@ class ResponseBody:
     def _choose(self, head: bytes) -> _Body:
         """Returns the reader for the body, by its content type or else by its first bytes."""
         if self._type in ("", "application/octet-stream") and _HTML_START.match(head):
-            return _HtmlBody(self._place)
+            return _HtmlBody(self._server)
         if self._type in _STREAMS and _SSE_START.match(head):
-            return ReconnectingStream(self._headers, self._place)
+            return ReconnectingStream(self._headers, self._server)
         if _JSON.match(self._type) or self._type in _JSON_LINES or head.lstrip()[:1] in (b"{", b"["):
-            return _JsonBody(self._place)
+            return _JsonBody(self._server)
         if self._type in ("text/markdown", "text/x-markdown"):
             return _MarkdownBody()
         if self._type in _STREAMS or self._type.startswith("text/"):
             return _TextBody()
         raise ModelError(
-            f"{self._place} answered with {self._type!r:.80}, which is no reply of a model. Check the address."
+            f"{self._server} answered with {self._type!r:.80}, which is no reply of a model. Check the address."
         )
 
 
@@ -115,13 +115,13 @@ class _Collected:
 class _HtmlBody(_Collected):
     """A web page of a proxy, a login or a server's front page, which is refused."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, server: str) -> None:
         super().__init__()
-        self._place = place
+        self._server = server
 
     def close(self) -> Iterable[Event]:
         raise ModelError(
-            f"{self._place} answered with a web page, and not with a reply. Check the address: a chat is asked at one "
+            f"{self._server} answered with a web page, and not with a reply. Check the address: a chat is asked at one "
             "like http://127.0.0.1:8000/api/chat.",
             details=self.text[:2_000],
         )
@@ -138,9 +138,9 @@ class _MarkdownBody(_Collected):
 class _JsonBody(_Collected):
     """JSON: a whole reply, messages, a thread; or a stream of one object a line, which is read line by line."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, server: str) -> None:
         super().__init__()
-        self._place = place
+        self._server = server
         self._lines: AnyAdapter | None = None  # once a line is an item of a stream
         self._is_whole = False  # whether it is one JSON value
 
@@ -169,9 +169,9 @@ class _JsonBody(_Collected):
 
     def _read_whole(self) -> Iterable[Event]:
         value = _json(self._data)
-        for thing in (value, value.get("messages") if isinstance(value, dict) else None):
-            if thing is not None and format_of_whole(thing) is not None:
-                return events_of(thing)
+        for candidate in (value, value.get("messages") if isinstance(value, dict) else None):
+            if candidate is not None and format_of_whole(candidate) is not None:
+                return events_of(candidate)
         if _is_item(value):
             adapter = AnyAdapter()
             return [*adapter.take(value), *adapter.close()]
@@ -185,7 +185,7 @@ class _JsonBody(_Collected):
         sentence = sentence_in(value)[:500].rstrip(" .") if isinstance(value, dict | list) else ""
         sentence = f": {' '.join(sentence.split())}" if sentence else ""
         return ModelError(
-            f"{self._place} answered with {what}{sentence}. Check the address.", details=self.text[:10_000]
+            f"{self._server} answered with {what}{sentence}. Check the address.", details=self.text[:10_000]
         )
 
 
@@ -201,8 +201,8 @@ class _TextBody:
         return self._out.text(text) if text else []
 
     def close(self) -> Iterable[Event]:
-        rest = self._decoder.decode(b"", final=True)
-        return [*(self._out.text(rest) if rest else ()), *self._out.close()]
+        tail = self._decoder.decode(b"", final=True)
+        return [*(self._out.text(tail) if tail else ()), *self._out.close()]
 
 
 def _is_item(value: Any) -> bool:

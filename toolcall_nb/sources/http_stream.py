@@ -18,13 +18,13 @@ _RESUMABLE = ("chat", "ui", "ag-ui")
 _MAX_UNKNOWN = 50
 """A stream that is not recognised by so many events is refused."""
 _UNKNOWN = (
-    "{place} answered with a stream that is none of those that can be read here: chat contract, AI SDK, AG-UI, or a "
+    "{server} answered with a stream that is none of those that can be read here: chat contract, AI SDK, AG-UI, or a "
     "provider's. Check the address."
 )
 
 
 class ReconnectingStream:
-    """Reads one answer. ``headers`` are the response's, in lower case; ``place`` names the server in error messages.
+    """Reads one answer. ``headers`` are the response's, in lower case; ``server`` is its name in error messages.
 
     A client that reconnects calls `reconnected` and feeds what it gets: a server repeats everything after the last id
     that it sent, or the whole stream if it sent none. Events that were read before are recognised and left out. `feed`
@@ -32,8 +32,8 @@ class ReconnectingStream:
     without an end.
     """
 
-    def __init__(self, headers: Mapping[str, str], place: str) -> None:
-        self._headers, self._place = headers, place
+    def __init__(self, headers: Mapping[str, str], server: str) -> None:
+        self._headers, self._server = headers, server
         self._json = EventJson()
         self._sse = SseDecoder(is_whole=self._is_whole)
         self._decoder: wire.Decoder | None = None  # for one of the wires, once it is recognised
@@ -141,6 +141,6 @@ class ReconnectingStream:
 
     def _not_recognised(self) -> ModelError:
         if not self._unknown:
-            return ModelError(f"{self._place} answered with nothing. Ask again, or check the address.")
+            return ModelError(f"{self._server} answered with nothing. Ask again, or check the address.")
         details = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in self._unknown)
-        return ModelError(_UNKNOWN.format(place=self._place), details=details)
+        return ModelError(_UNKNOWN.format(server=self._server), details=details)

@@ -28,8 +28,6 @@ ALIASES = {
 }
 """Other names of the same providers, some of them former names in pydantic-ai."""
 
-_GATEWAY = "gateway/"
-
 
 def canonical(name: str) -> str:
     """Returns ``provider:model`` with the provider's name in pydantic-ai."""
@@ -40,7 +38,7 @@ def canonical(name: str) -> str:
 def is_provider_model(name: str) -> bool:
     """Whether a name is ``provider:model`` with a known provider (also through pydantic's gateway), or ``test``."""
     provider, _, model = name.partition(":")
-    provider = provider.removeprefix(_GATEWAY)
+    provider = provider.removeprefix("gateway/")
     return name == "test" or (bool(model) and (provider in PROVIDER_NAMES or provider in ALIASES))
 
 
@@ -63,9 +61,9 @@ _MAKER = re.compile(r"^(?:models/|[\w-]+[/.](?=[a-z]))+")
 def sees_pictures(name: str, profile: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     """Whether a model may be sent pictures: as the setting says, not against pydantic-ai's profile, else by its name.
 
-    The profile alone does not tell: it allows pictures for every model of which nothing is known.
+    The profile alone does not tell: it allows pictures for every model that it does not know.
     """
-    said = settings.get(PICTURES)
-    if isinstance(said, bool):
-        return said
+    setting = settings.get(PICTURES)
+    if isinstance(setting, bool):
+        return setting
     return profile.get("supports_image_input") is not False and bool(_SEEING.match(_MAKER.sub("", name.lower())))

@@ -31,7 +31,7 @@ class ResponseReader:
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._metadata: Object = {}
-        self._asked: Object = {"model": None}
+        self._price_key: Object = {"model": None}
         self._refusal = ""
 
     def take(self, item: Any) -> list[Event]:
@@ -50,26 +50,30 @@ class ResponseReader:
                 if self._refusal:
                     yield from (ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal"))
                 metadata = {**(event.message_metadata or {}), **self._metadata}
-                cost = cost_of(read_token_counts(metadata.get("usage")), **self._asked)
+                cost = cost_of(read_token_counts(metadata.get("usage")), **self._price_key)
                 metadata |= {} if cost is None else {"cost": cost}
                 event = replace(event, message_metadata=metadata)
             yield event
 
     def _take_response(self, response: Any) -> list[Event]:
         ends, self._open = self._open, {}
-        found: list[Event] = []
+        events: list[Event] = []
         for index, end in sorted(ends.items()):
             end.part = response.parts[index] if index < len(response.parts) else end.part
-            found += self._adapter.take(end)
+            events += self._adapter.take(end)
         self._adapter.describe(response)
         named = {"provider": response.provider_name, "responseId": response.provider_response_id}
         self._metadata = {name: value for name, value in named.items() if value}
-        self._asked = {"model": response.model_name, "provider": response.provider_name, "url": response.provider_url}
+        self._price_key = {
+            "model": response.model_name,
+            "provider": response.provider_name,
+            "url": response.provider_url,
+        }
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         refusal = details.get("refusal")
         self._refusal = refusal if isinstance(refusal, str) else ""
         self._record(response, details)
-        return found
+        return events
 
     @property
     def must_be_recorded(self) -> bool:
@@ -132,9 +136,9 @@ def cost_of(
     except ImportError:
         return None
     counts = Usage(**{theirs: int(usage[ours]) for ours, theirs in _COUNTS.items() if usage.get(ours)})
-    asked = {"provider_api_url": url} if url else {"provider_id": provider}
+    source = {"provider_api_url": url} if url else {"provider_id": provider}
     try:
-        price = calc_price(counts, model, **asked)
+        price = calc_price(counts, model, **source)
     except Exception:  # a model or provider that is not in the list, or counts that contradict each other
         return None
     return {"USD": f"{price.total_price.normalize():f}"}

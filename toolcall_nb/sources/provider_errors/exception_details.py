@@ -165,8 +165,8 @@ def _as_json(value: Any) -> Json:
 def _codes(thing: Any) -> Iterator[str]:
     """Yields the codes, types and reasons of an exception, or of a body at any depth."""
     if isinstance(thing, BaseException):
-        found = (_get(thing, name) for name in _CODE_FIELDS if _is_about_a_request(thing))
-        yield from (code for code in found if isinstance(code, str))
+        values = (_get(thing, name) for name in _CODE_FIELDS if _is_about_a_request(thing))
+        yield from (code for code in values if isinstance(code, str))
     elif isinstance(thing, dict):
         for name, value in thing.items():
             if name in _CODE_KEYS and isinstance(value, str):
@@ -208,5 +208,5 @@ def _message(chain: list[BaseException]) -> str:
 
 
 def _page_title(page: Any) -> str:
-    found = _TITLE.search(page)
-    return f"a web page, {found[1].strip()!r}" if found and found[1].strip() else "a web page"
+    title = _TITLE.search(page)
+    return f"a web page, {title[1].strip()!r}" if title and title[1].strip() else "a web page"
