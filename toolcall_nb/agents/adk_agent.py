@@ -17,7 +17,7 @@ from google.genai import types
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event, usage_of
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
@@ -26,7 +26,6 @@ from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 
 _APP, _USER = "toolcall_nb", "user"
-_NOT_EDITED = "google-adk takes no edited arguments for {!r}: approve the call as it is, or deny it."
 
 
 class AdkAgent(AgentModel):
@@ -53,7 +52,7 @@ class AdkAgent(AgentModel):
             message = _confirmed(confirmations, request.answers)
         else:
             message = await self._start(request.messages)
-        reader = AdkReader({call_id for call_id, call in request.answers.items() if not _is_approved(call)})
+        reader = AdkReader({call_id for call_id, call in request.answers.items() if not is_approved(call)})
         config = RunConfig(**{"streaming_mode": StreamingMode.SSE, **self.options})
         run = self._runner.run_async(user_id=_USER, session_id=self._session, new_message=message, run_config=config)
         async with aclosing(run) as events:
@@ -88,16 +87,13 @@ def _confirmed(confirmations: Mapping[str, str], answers: Mapping[str, ToolCall]
     parts = []
     for call_id, question in confirmations.items():
         call = answers.get(call_id)
-        is_approved = call is not None and _is_approved(call)
-        if call is not None and is_approved and call.original_input is not MISSING:
-            raise ModelError(_NOT_EDITED.format(call.name))
-        response = types.FunctionResponse(id=question, name=CONFIRMATION, response={"confirmed": is_approved})
+        if call is not None and is_approved(call) and call.original_input is not MISSING:
+            raise ModelError(
+                f"google-adk takes no edited arguments for {call.name!r}: approve the call as it is, or deny it."
+            )
+        response = types.FunctionResponse(id=question, name=CONFIRMATION, response={"confirmed": is_approved(call)})
         parts.append(types.Part(function_response=response))
     return types.Content(role="user", parts=parts)
-
-
-def _is_approved(call: ToolCall) -> bool:
-    return call.approval is not None and bool(call.approval.approved)
 
 
 def _content(message: Mapping[str, Any], names: dict[str, str]) -> types.Content:

@@ -32,11 +32,6 @@ _NO_RESULT = (
     "The agent gave no result for this call. If it leaves the call to its caller, give the chat a tool of this name: "
     "tools=[…]."
 )
-_SAME_IDS = (
-    "The model gave two calls the same id, and the framework would take the answer about one call for both. "
-    "So nobody was asked, and no call that waits for an answer was run. Ask again."
-)
-_LOST = "The agent's run that asked is gone. Ask again."
 
 
 class AgentRequest(Struct, frozen=True):
@@ -142,12 +137,26 @@ class AgentModel:
     @staticmethod
     def lost_run() -> ModelError:
         """Returns the error for answers to a run whose state is gone."""
-        return ModelError(_LOST)
+        return ModelError("The agent's run that asked is gone. Ask again.")
 
     @staticmethod
     def ambiguous_question() -> ModelError:
         """Returns the error for a question about a call whose id the model gave to another call too."""
-        return ModelError(_SAME_IDS)
+        return ModelError(
+            "The model gave two calls the same id, and the framework would take the answer about one call for both. "
+            "So nobody was asked, and no call that waits for an answer was run. Ask again."
+        )
+
+
+def is_approved(call: ToolCall | None) -> bool:
+    """Whether a person has allowed the call."""
+    return call is not None and call.approval is not None and bool(call.approval.approved)
+
+
+def denial_reason(call: ToolCall | None) -> str | None:
+    """Returns a person's reason for denying the call; None without one."""
+    approval = call.approval if call is not None else None
+    return approval.reason or None if approval is not None else None
 
 
 def _closed(items: Iterator[Any]) -> Generator[Any, None, None]:

@@ -13,7 +13,7 @@ from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, Result
 
 from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.claude_stream import ClaudeReader
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core.events import MISSING, Event, Object
@@ -139,14 +139,15 @@ class _Session:
             question = self._questions.pop(call_id, None)
             if question is None or question.answer.done():
                 continue
-            if call.approval is not None and call.approval.approved:
+            if is_approved(call):
                 is_edited = call.original_input is not MISSING
                 edited = call.input if is_edited and isinstance(call.input, dict) else None
                 question.answer.set_result(PermissionResultAllow(updated_input=edited))
             else:
-                reason = call.approval.reason if call.approval is not None else None
                 self.reader.denied.add(call_id)
-                question.answer.set_result(PermissionResultDeny(message=reason or "The user denied this call."))
+                question.answer.set_result(
+                    PermissionResultDeny(message=denial_reason(call) or "The user denied this call.")
+                )
 
     async def close(self) -> None:
         """Interrupts a turn that goes on, and ends the session."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.common_events import add_counts
 from toolcall_nb.adapters.langchain import LangGraphAdapter
-from toolcall_nb.agents.base import AgentModel
+from toolcall_nb.agents.base import AgentModel, denial_reason, is_approved
 from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
@@ -69,7 +69,10 @@ class GraphReader:
             return []
         caller = self._caller(namespace)
         if mode == "updates" and not namespace:
-            self._read_structured_response(as_mapping(data))
+            for state in map(as_mapping, as_mapping(data).values()):
+                messages = state.get("messages") or [None]
+                if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
+                    self.structured_response = state.get("structured_response", self.structured_response)
         if caller is None:
             return self._events(self._main.take((mode, data)))
         adapter, reply = self._nested.setdefault(caller, (LangGraphAdapter(), OneReply()))
@@ -116,12 +119,6 @@ class GraphReader:
             else:
                 kept.append(event)
         return kept
-
-    def _read_structured_response(self, update: Mapping[str, Any]) -> None:
-        for state in map(as_mapping, update.values()):
-            messages = state.get("messages") or [None]
-            if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
-                self.structured_response = state.get("structured_response", self.structured_response)
 
     def _read_task(self, task: Mapping[str, Any]) -> None:
         """Notes the call that a task runs, and the interrupts that ended it."""
@@ -212,13 +209,13 @@ class Questions:
     def denied(self, answers: Mapping[str, ToolCall]) -> set[str]:
         """Returns the ids of the calls that were not allowed."""
         questions = (question for interrupt in self._interrupts.values() for question in interrupt.questions)
-        return {question.call_id for question in questions if not _is_approved(answers.get(question.call_id))}
+        return {question.call_id for question in questions if not is_approved(answers.get(question.call_id))}
 
     def ends(self, answers: Mapping[str, ToolCall]) -> Iterator[Event]:
         """Yields the ends of the calls that stand for interrupts."""
         for interrupt in self._interrupts.values():
             for question in interrupt.questions:
-                if question.is_own and not _is_approved(answers.get(question.call_id)):
+                if question.is_own and not is_approved(answers.get(question.call_id)):
                     yield ev.ToolOutputDenied(question.call_id)
                 elif question.is_own:
                     yield ev.ToolOutputAvailable(question.call_id, _resume_value(interrupt, answers))
@@ -233,7 +230,7 @@ def _resume_value(interrupt: _Interrupt, answers: Mapping[str, ToolCall]) -> Any
             return _decision(*decisions[0])
         case "value":
             call = decisions[0][1]
-            if call is None or not _is_approved(call):
+            if call is None or not is_approved(call):
                 return False
             arguments = as_mapping(call.input)
             is_other = arguments.get("resume", True) is True and arguments.get("interrupt") != interrupt.value
@@ -243,8 +240,8 @@ def _resume_value(interrupt: _Interrupt, answers: Mapping[str, ToolCall]) -> Any
 def _decision(question: _Question, call: ToolCall | None) -> Mapping[str, Any]:
     """Returns a person's answer in the form of LangChain's middleware."""
     decision: dict[str, Any] = {"type": "approve"}
-    if call is None or not _is_approved(call):
-        reason = call.approval.reason if call is not None and call.approval is not None else None
+    if call is None or not is_approved(call):
+        reason = denial_reason(call)
         decision = {"type": "reject", **({"message": reason} if reason else {})}
     elif call.original_input is not MISSING:
         decision = {"type": "edit", "edited_action": {"name": question.name, "args": call.input}}
@@ -265,7 +262,3 @@ def _allowed(interrupt: Any, value: Any, name: str) -> Collection[str]:
     forms = (schema, *as_mapping(schema.get("$defs")).values())
     types = (as_mapping(as_mapping(form).get("properties")).get("type") for form in forms)
     return frozenset(const for kind in types if (const := get(kind, "const", str)))
-
-
-def _is_approved(call: ToolCall | None) -> bool:
-    return call is not None and call.approval is not None and bool(call.approval.approved)

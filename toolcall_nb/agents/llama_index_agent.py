@@ -25,7 +25,7 @@ from workflows.events import HumanResponseEvent, InputRequiredEvent
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, usage_of
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
@@ -113,10 +113,11 @@ class LlamaIndexAgent(AgentModel):
                 continue
             if self._handler is None:
                 raise self.lost_run()
-            is_approved = call.approval is not None and bool(call.approval.approved)
-            response = as_mapping(call.input).get("response", _YES) if is_approved else _NO
+            response = as_mapping(call.input).get("response", _YES) if is_approved(call) else _NO
             self._handler.ctx.send_event(HumanResponseEvent(**{**as_mapping(call.input), "response": response}))
-            ends.append(ev.ToolOutputAvailable(call_id, response) if is_approved else ev.ToolOutputDenied(call_id))
+            ends.append(
+                ev.ToolOutputAvailable(call_id, response) if is_approved(call) else ev.ToolOutputDenied(call_id)
+            )
         return ends
 
 

@@ -60,14 +60,11 @@ class NestedReader:
             return [nested.item]
         if parent not in self._readers:
             self._readers[parent] = self._make_reader()
-        events = self._readers[parent].take(nested.item)
-        return nested_events([_with_path(event, parent) for event in events], parent)
-
-
-def _with_path(event: Any, parent: str) -> Any:
-    """Returns the event with the path of its call in the place of the call's id."""
-    call_id = getattr(event, "tool_call_id", None)
-    return event if call_id is None else replace(event, tool_call_id=call_path(parent, call_id))
+        events: list[Any] = [*self._readers[parent].take(nested.item)]
+        for index, event in enumerate(events):
+            if (call_id := getattr(event, "tool_call_id", None)) is not None:
+                events[index] = replace(event, tool_call_id=call_path(parent, call_id))
+        return nested_events(events, parent)
 
 
 def call_path(parent: str, call_id: str) -> str:

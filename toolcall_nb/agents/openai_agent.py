@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
 from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
@@ -75,7 +75,10 @@ class OpenAIAgent(AgentModel):
             agent = state._current_agent or self.agent
         else:
             self._results = {}
-            agent = await self._with_tools(self._next_agent(request.messages), request.tools)
+            # after a handoff, the agent that gave the last reply goes on
+            replies = (message for message in reversed(request.messages) if message.role == "assistant")
+            label = next((message.metadata.get(_AGENT) for message in replies), None)
+            agent = await self._with_tools(self._agents.get(str(label), self.agent), request.tools)
             source = responses_input(request.messages)
         with nested_runs(edited) as nested:
             result = Runner.run_streamed(agent, source, hooks=hooks, **options)
@@ -155,18 +158,10 @@ class OpenAIAgent(AgentModel):
             if call.is_final:
                 self._results[path] = format_result(call)
                 state.approve(item)
-            elif call.approval is not None and call.approval.approved:
+            elif is_approved(call):
                 state.approve(item)
             else:
-                reason = call.approval.reason if call.approval is not None else None
-                state.reject(item, rejection_message=reason or None)
-
-    def _next_agent(self, messages: Sequence[Message]) -> Agent[Any]:
-        """Returns the agent that gave the last reply, after a handoff; else the agent itself."""
-        replies = (message for message in reversed(messages) if message.role == "assistant")
-        label = next((message.metadata.get(_AGENT) for message in replies), None)
-        next_agent: Agent[Any] = self._agents.get(str(label), self.agent)
-        return next_agent
+                state.reject(item, rejection_message=denial_reason(call))
 
     def _label_of(self, agent: Agent[Any]) -> str:
         """Returns the agent's name, with a number if another agent has that label."""

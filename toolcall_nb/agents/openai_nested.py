@@ -32,26 +32,8 @@ class AgentHooks(RunHooks[Any]):
         self._inner: RunHooks[Any] = inner if inner is not None else RunHooks()
         self._edited = edited
         self._original: dict[str, str] = {}
-
-    async def on_llm_start(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_llm_start(*arguments, **named)
-
-    async def on_llm_end(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_llm_end(*arguments, **named)
-
-    async def on_agent_start(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_agent_start(*arguments, **named)
-
-    async def on_agent_end(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_agent_end(*arguments, **named)
-
-    async def on_handoff(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_handoff(*arguments, **named)
+        for name in ("on_llm_start", "on_llm_end", "on_agent_start", "on_agent_end", "on_handoff"):
+            setattr(self, name, getattr(self._inner, name))
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """Reports the start and puts the edited arguments into the call."""

@@ -17,15 +17,12 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
-    Awaitable,
-    Callable,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
-from itertools import takewhile
 from typing import Any, ClassVar
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
@@ -37,7 +34,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import ExternalToolset
 
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher, with_nested
 from toolcall_nb.core.events import MISSING
@@ -107,8 +104,11 @@ class PydanticAIAgent(AgentModel):
 
     def _note_deferred(self, deferred: DeferredToolRequests, request: AgentRequest) -> None:
         """Notes the calls of the chat's tools. Raises `ModelError` if another call since the prompt has a call's id."""
-        since_prompt = takewhile(lambda message: not _has_prompt(message), reversed(self._messages))
-        replies = [message for message in since_prompt if isinstance(message, ModelResponse)]
+        replies: list[ModelResponse] = []  # since the prompt
+        for message in reversed(self._messages):
+            if any(isinstance(part, UserPromptPart) for part in message.parts):
+                break
+            replies += [message] if isinstance(message, ModelResponse) else []
         counts = Counter(call.tool_call_id for reply in replies for call in reply.tool_calls)
         if any(counts[call.tool_call_id] > 1 for call in (*deferred.calls, *deferred.approvals)):
             raise self.ambiguous_question()
@@ -142,10 +142,6 @@ class PydanticAIAgent(AgentModel):
         return [ExternalToolset(request_parameters(offered, {}).function_tools)] if offered else []
 
 
-def _has_prompt(message: ModelMessage) -> bool:
-    return any(isinstance(part, UserPromptPart) for part in message.parts)
-
-
 def _with_added(options: Mapping[str, Any], added: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Returns the options of a run, with the user's lists (or single values) extended by these."""
     both = dict(options)
@@ -169,9 +165,8 @@ def _deferred_results(answers: Mapping[str, ToolCall]) -> DeferredToolResults:
 
 
 def _answer(call: ToolCall) -> ToolApproved | ToolDenied:
-    approval = call.approval
-    if approval is None or not approval.approved:
-        reason = approval.reason if approval is not None else None
+    if not is_approved(call):
+        reason = denial_reason(call)
         return ToolDenied(reason) if reason else ToolDenied()
     is_edited = isinstance(call.input, dict) and call.original_input is not MISSING
     edited: Any = call.input
@@ -212,8 +207,13 @@ def _watched(before: Any) -> Any:
         path, watcher = current_path(), nested_watcher()
         model = options.get("model") or agent.model
         if path and watcher is not None and (not isinstance(model, Model) or _can_stream(model)):
-            reporter = ProcessEventStream(_reporter(path, watcher))
-            options["capabilities"] = [*(options.get("capabilities") or ()), CallPaths(), reporter]
+
+            async def report(_: Any, events: AsyncIterable[Any]) -> None:
+                async for event in events:
+                    watcher(NestedItem(path, event))
+
+            capabilities = [*(options.get("capabilities") or ()), CallPaths(), ProcessEventStream(report)]
+            options["capabilities"] = capabilities
         return before(agent, *arguments, **options)
 
     return iter
@@ -226,16 +226,6 @@ class CallPaths(AbstractCapability[Any]):
         """Runs the tool of a call."""
         with inside_call(call_path(current_path(), call.tool_call_id)):
             return await handler(args)
-
-
-def _reporter(path: str, watcher: Callable[[Any], None]) -> Callable[[Any, AsyncIterable[Any]], Awaitable[None]]:
-    """Returns a function that reports the events of the run inside the call with this path."""
-
-    async def report(_: Any, events: AsyncIterable[Any]) -> None:
-        async for event in events:
-            watcher(NestedItem(path, event))
-
-    return report
 
 
 # Models that do not stream ------------------------------------------------------------------------------------

@@ -150,20 +150,16 @@ def _history(messages: Sequence[Message]) -> tuple[list[MemoryStep], str, list[I
                 text, images = _content(message)
                 steps.append(TaskStep(text, images or None))
             case "assistant":
-                steps.append(_action(len(steps) + 1, message))
+                calls = [
+                    ToolCall(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"])
+                    for call in message.get("tool_calls", ())
+                ]
+                output, number = message["content"] or None, len(steps) + 1
+                steps.append(ActionStep(number, Timing(0.0, 0.0), tool_calls=calls or None, model_output=output))
             case "tool" if isinstance(steps[-1], ActionStep):
                 observed = [steps[-1].observations, message["content"]]
                 steps[-1].observations = "\n".join(filter(None, observed))
     return steps, *_content(prompt)
-
-
-def _action(number: int, message: Mapping[str, Any]) -> ActionStep:
-    calls = [
-        ToolCall(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"])
-        for call in message.get("tool_calls", ())
-    ]
-    text = message["content"]
-    return ActionStep(number, Timing(0.0, 0.0), tool_calls=calls or None, model_output=text or None)
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, list[Image.Image]]:

@@ -89,7 +89,9 @@ class HttpModel:
 
         What came before a stream breaks is kept. Once the server has taken the request it is not sent again.
         """
-        earlier = _conversation_of(messages)
+        replies = (message for message in reversed(messages) if message.role == "assistant")
+        names = (message.metadata.get(_THREAD) for message in replies)
+        earlier = next((name for name in names if isinstance(name, str) and name), None)
         conversation = earlier or self._conversation or uuid4().hex
         waiting = {call.id: call for call in answered_calls(messages)}
         exchange: Exchange | None = None
@@ -160,12 +162,6 @@ def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterato
 
 _INPUT = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolApprovalRequest)
 _NO_RESULT = "The server was allowed to run this call, but did not send its result."
-
-
-def _conversation_of(messages: Sequence[Message]) -> str | None:
-    """Returns the server's name of the conversation."""
-    answers = (message.metadata.get(_THREAD) for message in reversed(messages) if message.role == "assistant")
-    return next((name for name in answers if isinstance(name, str) and name), None)
 
 
 # The body of a request --------------------------------------------------------------------------------------

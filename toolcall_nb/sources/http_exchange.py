@@ -177,7 +177,14 @@ class Exchange:
     async def _over_one(self, client: httpx.AsyncClient, request: httpx.Request) -> AsyncGenerator[list[Event], None]:
         response = await self._send(client, request)
         try:
-            body = self._body_of(response)
+            if self._body is None:
+                self.has_begun = True
+                self._body = ResponseBody(response.headers, self._origin)
+                if self._request.conversation is not None:
+                    self._thread = response.headers.get("x-thread-id")
+            elif (stream := self._body.stream) is not None:
+                stream.reconnected()
+            body = self._body  # the first connection's reader also reads those that replace it
             async for data in response.aiter_bytes():
                 if events := [*body.feed(data)]:
                     yield events
@@ -185,17 +192,6 @@ class Exchange:
                     break
         finally:
             await response.aclose()
-
-    def _body_of(self, response: httpx.Response) -> ResponseBody:
-        """Returns the reader of the response; the first connection's reader also reads those that replace it."""
-        if self._body is None:
-            self.has_begun = True
-            self._body = ResponseBody(response.headers, self._origin)
-            if self._request.conversation is not None:
-                self._thread = response.headers.get("x-thread-id")
-        elif (stream := self._body.stream) is not None:
-            stream.reconnected()
-        return self._body
 
     def _is_cut(self) -> bool:
         """Whether the reader of the wire will report that the response is not whole."""

@@ -27,7 +27,7 @@ from toolcall_nb.core.files import open_regular
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import REPLY_END, REQUEST, is_recording_header, read_recording
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.core.transcript import State, ToolCall, Transcript
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.base import OPTIONAL_MEMBERS
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
@@ -247,17 +247,17 @@ def _result_of(data: Object) -> RecordedResult:
     )
 
 
+def recorded_result(name: str, arguments: Json, output: Json, end: Outcome | ToolCall) -> RecordedResult:
+    """Returns the result of a run of a tool, or of a call that has ended."""
+    return RecordedResult(
+        name=name, input=arguments, output=output, error=end.error, display=end.display, model_text=end.model_text
+    )
+
+
 def recorded_results(transcript: Transcript, replies: Container[int]) -> list[RecordedResult]:
     """Returns the results that the program's own tools gave for the calls in ``replies``, messages by their numbers."""
     return [
-        RecordedResult(
-            name=call.name,
-            input=call.input,
-            output=None if call.output is MISSING else call.output,
-            error=call.error,
-            display=call.display,
-            model_text=call.model_text,
-        )
+        recorded_result(call.name, call.input, None if call.output is MISSING else call.output, call)
         for number, message in enumerate(transcript.messages)
         if number in replies
         for call in message.calls

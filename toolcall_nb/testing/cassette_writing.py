@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, to_dict
@@ -21,7 +21,13 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import changed_members, model_member
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.testing.cassette_file import REQUEST_ERROR, TOOL_RESULT, RecordedResult, recorded_results
+from toolcall_nb.testing.cassette_file import (
+    REQUEST_ERROR,
+    TOOL_RESULT,
+    RecordedResult,
+    recorded_result,
+    recorded_results,
+)
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
 from toolcall_nb.tools import Outcome, Tool
 
@@ -69,16 +75,7 @@ class CassetteWriter:
 
     def add_result(self, name: str, arguments: Json, outcome: Outcome) -> None:
         """Adds the result of a tool."""
-        self._results.append(
-            RecordedResult(
-                name=name,
-                input=arguments,
-                output=outcome.output,
-                error=outcome.error,
-                display=outcome.display,
-                model_text=outcome.model_text,
-            )
-        )
+        self._results.append(recorded_result(name, arguments, outcome.output, outcome))
 
     def write(self, path: Path) -> None:
         """Writes the file, in one step: there is never half a file."""
@@ -126,14 +123,7 @@ class CassetteWriter:
 
 
 def _result_data(result: RecordedResult) -> Object:
-    fields = {
-        "name": result.name,
-        "input": result.input,
-        "output": result.output,
-        "error": result.error,
-        "display": result.display,
-        "modelText": result.model_text,
-    }
+    fields = {"modelText" if name == "model_text" else name: value for name, value in asdict(result).items()}
     return {name: value for name, value in fields.items() if value is not None}
 
 

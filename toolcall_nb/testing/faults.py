@@ -186,7 +186,15 @@ def on(
         raise UsageError(f"A fault is one of status, raises, returns, seconds and fault, but this is {name}.")
     if tool is not None and request is None and not effects.keys() & {"status", "fault"}:
         _check_number("call", call)
-        return ToolFault(tool, call, _tool_effect(raises, returns, seconds or 0.0, sleep), name)
+
+        def effect() -> Any:
+            if raises is not None:
+                raise raises
+            if seconds:
+                sleep(seconds)
+            return returns
+
+        return ToolFault(tool, call, effect, name)
     if request is not None and tool is None and call is None and "returns" not in effects:
         _check_number("request", request)
         if status is not None:
@@ -201,19 +209,6 @@ def on(
 def _check_number(name: str, number: int | None) -> None:
     if number is not None and number < 1:
         raise UsageError(f"The first {name} is number 1, but got {name}={number!r}.")
-
-
-def _tool_effect(
-    raises: _Raised | None, returns: Any, seconds: float, sleep: Callable[[float], None]
-) -> Callable[[], Any]:
-    def effect() -> Any:
-        if raises is not None:
-            raise raises
-        if seconds:
-            sleep(seconds)
-        return returns
-
-    return effect
 
 
 class _StreamStart:

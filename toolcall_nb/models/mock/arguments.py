@@ -124,7 +124,11 @@ class _Maker:
             "object": lambda: self.object(schema, depth + 1),
             "null": lambda: None,
         }
-        return makers.get(kind, lambda: self._anything(schema, name))()
+        if kind in makers:
+            return makers[kind]()
+        if "properties" in schema:
+            return self.object(schema, 1)
+        return next(iter(self._pop("numbers")), None) or self._text(schema, name)
 
     def _alternative(self, schemas: list[Json], name: str, depth: int) -> Json:
         options = [self.resolved(schema) for schema in schemas]
@@ -224,11 +228,6 @@ class _Maker:
         wanted = max(least, min(most, len(self._unused.get(source, ()))))
         made = fixed + [self.value(items, name, depth + 1) for _ in range(wanted - len(fixed))]
         return _distinct(made, least) if schema.get("uniqueItems") else made
-
-    def _anything(self, schema: Object, name: str) -> Json:
-        if "properties" in schema:
-            return self.object(schema, 1)
-        return next(iter(self._pop("numbers")), None) or self._text(schema, name)
 
 
 def _fitted(text: str, schema: Object) -> str | None:

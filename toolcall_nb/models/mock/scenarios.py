@@ -150,16 +150,15 @@ SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
 # Calls ------------------------------------------------------------------------------------------------------
 
 
-def _overlap(now: Situation, tool: Tool) -> float:
-    """Scores how well a tool suits the prompt: a word of its name counts as much as three of its description."""
-    prompt_words = set(words(now.prompt))
-    described = {word for word in words(tool.description) if len(word) > 3}
-    return 3 * len(prompt_words & set(words(tool.name))) + len(prompt_words & described)
-
-
 def _best(now: Situation) -> Tool:
-    """The tool that suits best; the first if none does."""
-    return max(now.tools, key=lambda tool: _overlap(now, tool))
+    """The tool that suits the prompt best; the first if none does."""
+    prompt_words = set(words(now.prompt))
+
+    def overlap(tool: Tool) -> float:  # a word of its name counts as much as three of its description
+        described = {word for word in words(tool.description) if len(word) > 3}
+        return 3 * len(prompt_words & set(words(tool.name))) + len(prompt_words & described)
+
+    return max(now.tools, key=overlap)
 
 
 def _named_tools(now: Situation) -> list[Tool]:
