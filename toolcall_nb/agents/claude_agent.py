@@ -134,7 +134,6 @@ class _Session:
         return self.reader.close()
 
     def answer(self, answers: Mapping[str, ToolCall]) -> None:
-        """Passes a person's answers on."""
         for call_id, call in answers.items():
             question = self._questions.pop(call_id, None)
             if question is None or question.answer.done():
@@ -182,7 +181,6 @@ class _Session:
         return await question.answer
 
     async def _read(self) -> None:
-        """Puts the messages of the turn into the queue."""
         try:
             async for message in self._client.receive_response():
                 await self._items.put(message)

@@ -86,7 +86,6 @@ class LlamaIndexAgent(AgentModel):
         self._asked = set()
 
     async def _cancel(self) -> None:
-        """Cancels the run, if there is one."""
         handler, self._handler, self._stream = self._handler, None, None
         if handler is not None and not handler.is_done():
             with suppress(Exception):
@@ -246,7 +245,7 @@ class WorkflowReader:
         return begun or (self._message.rename_call(key, call.tool_id) if call.tool_id else [])
 
     def _grow(self, key: Any, partial: Mapping[str, Any]) -> list[Event]:
-        """Adds what is new of the arguments, without the brackets and quotes that may only close what is not whole."""
+        """Adds the new text, without the brackets and quotes at its end, which partial arguments do not have yet."""
         text, before = json.dumps(partial, ensure_ascii=False).rstrip('"]} '), self._message.written(key)
         return self._message.arguments(key, text[len(before) :]) if text.startswith(before) else []
 

@@ -63,7 +63,6 @@ class _WatchingRunner(AgentRunner):
         self.inner = inner
 
     async def run(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Runs an agent."""
         if _call_around(options) is None:
             return await self.inner.run(starting_agent, input, **options)
         result = self.run_streamed(starting_agent, input, **options)
@@ -72,11 +71,9 @@ class _WatchingRunner(AgentRunner):
         return result
 
     def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Runs an agent in a thread that has no event loop."""
         return self.inner.run_sync(starting_agent, input, **options)
 
     def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Begins to run an agent; its stream tells the watcher of each event."""
         call, watcher = _call_around(options), nested_watcher()
         if call is None or watcher is None:
             return self.inner.run_streamed(starting_agent, input, **options)

@@ -32,7 +32,7 @@ def agent_model(agent: Any, **options: Any) -> AgentModel:
     """
     framework = find_framework(agent)
     if framework is None:
-        raise UsageError(f"{agent!r:.100} is no agent of a known kind. These are taken: {taken_kinds()}.")
+        raise UsageError(f"{agent!r:.100} is no agent of a known kind. These are taken: {framework_titles()}.")
     module, name = framework.model
     installed = installed_version(framework.package)
     if installed is not None and _numbers(installed) < _numbers(framework.minimum):
@@ -50,7 +50,7 @@ def agent_model(agent: Any, **options: Any) -> AgentModel:
     return model
 
 
-def taken_kinds() -> str:
+def framework_titles() -> str:
     """Returns the titles of all frameworks, for an error message."""
     return ", ".join(framework.title for framework in FRAMEWORKS)
 

@@ -128,7 +128,6 @@ class _Callbacks:
         self._report = report
 
     def callback(self, step: Any, **options: Any) -> None:
-        """Calls all of them for a step."""
         self._callbacks.callback(step, **options)
         self._report(step)
 

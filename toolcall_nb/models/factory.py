@@ -64,7 +64,7 @@ def model(
         return _named_model(name_or_object, dialect, speed, config)
     if providers.is_pydantic_ai_object(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
-    from toolcall_nb.agents.recognise import agent_model, find_framework, taken_kinds
+    from toolcall_nb.agents.recognise import agent_model, find_framework, framework_titles
     from toolcall_nb.models.langchain import LangChainModel, is_runnable
 
     if find_framework(name_or_object) is not None:
@@ -85,7 +85,7 @@ def model(
         return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
         f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, an agent "
-        f"({taken_kinds()}), or a function of the messages, but got {name_or_object!r:.100}, of the type "
+        f"({framework_titles()}), or a function of the messages, but got {name_or_object!r:.100}, of the type "
         f"{type(name_or_object).__module__}.{type(name_or_object).__qualname__}. {_FUNCTION}"
     )
 

@@ -33,7 +33,7 @@ from toolcall_nb.tools import Tool
 if TYPE_CHECKING:
     from toolcall_nb.tools import Tool
 
-_THREAD = "threadId"
+_CONVERSATION = "threadId"
 """The key in a reply's metadata for the server's name of the conversation."""
 
 
@@ -90,7 +90,7 @@ class HttpModel:
         What came before a stream breaks is kept. Once the server has taken the request it is not sent again.
         """
         replies = (message for message in reversed(messages) if message.role == "assistant")
-        names = (message.metadata.get(_THREAD) for message in replies)
+        names = (message.metadata.get(_CONVERSATION) for message in replies)
         earlier = next((name for name in names if isinstance(name, str) and name), None)
         conversation = earlier or self._conversation or uuid4().hex
         waiting = {call.id: call for call in answered_calls(messages)}
@@ -98,7 +98,7 @@ class HttpModel:
         try:
             exchange = Exchange(self._request(messages, tools, conversation), self._pause)
             if earlier is None:
-                yield ev.Start(message_metadata={_THREAD: conversation})
+                yield ev.Start(message_metadata={_CONVERSATION: conversation})
             with closing(self._reply(exchange)) as events:
                 yield from _with_ends(events, waiting)
             return

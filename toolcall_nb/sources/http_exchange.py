@@ -56,7 +56,7 @@ def displayed_url(url: str) -> str:
 
 
 def fetch_events(url: str) -> Generator[Event, None, None]:
-    """Yields the events of a thread, stream or reply at ``url`` as they come, and reconnects to streams with ids.
+    """Yields the events of a conversation, stream or reply at ``url`` as they come, and reconnects to streams with ids.
 
     ``#token=…`` at the end of the URL, as a server prints it, is sent as a bearer token, to its host only. Raises
     `ModelError`, with a sentence for the user, and `UsageError` for an invalid URL.
@@ -78,7 +78,7 @@ def fetch_events(url: str) -> Generator[Event, None, None]:
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True):
-    """One request: a POST of ``body``, or a GET if that is None. ``conversation`` is the server's name of the thread.
+    """One request: a POST of ``body``, or a GET if that is None. ``conversation`` is its id on the server.
 
     ``headers`` are the caller's own, ``key`` is sent as a bearer token, ``timeout`` is in seconds without any data.
     """
@@ -109,7 +109,7 @@ class Exchange:
         self._origin = origin_of(request.url)
         self._url = request.url
         self._body: ResponseBody | None = None
-        self._thread: str | None = None  # the id that a server of this package gave it
+        self._conversation: str | None = None  # the id that a server of this package gave it
         self._is_complete = False
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
@@ -121,8 +121,8 @@ class Exchange:
                         yield events
                 self._is_complete = True
             finally:
-                if not self._is_complete and self._thread is not None:
-                    await self._stop(client, self._thread)
+                if not self._is_complete and self._conversation is not None:
+                    await self._stop(client, self._conversation)
 
     def _client(self) -> httpx.AsyncClient:
         try:
@@ -181,7 +181,7 @@ class Exchange:
                 self.has_begun = True
                 self._body = ResponseBody(response.headers, self._origin)
                 if self._request.conversation is not None:
-                    self._thread = response.headers.get("x-thread-id")
+                    self._conversation = response.headers.get("x-thread-id")
             elif (stream := self._body.stream) is not None:
                 stream.reconnected()
             body = self._body  # the first connection's reader also reads those that replace it
@@ -220,13 +220,13 @@ class Exchange:
         if stream is None or not stream.is_resumable:
             return None
         is_same = self._request.body is None and stream.last_event_id
-        thread = self._thread or self._request.conversation
+        conversation = self._conversation or self._request.conversation
         url = self._url
         if not is_same:
-            if thread is None:
+            if conversation is None:
                 return None
             parts = split_url(url)
-            url = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
+            url = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(conversation, safe='')}/stream").geturl()
         after = {"Last-Event-ID": stream.last_event_id} if stream.last_event_id else {}
         return client.build_request("GET", url, headers={**self._headers("text/event-stream"), **after})
 
@@ -264,12 +264,12 @@ class Exchange:
 
     # The stop
 
-    async def _stop(self, client: httpx.AsyncClient, thread: str) -> None:
+    async def _stop(self, client: httpx.AsyncClient, conversation: str) -> None:
         """Asks a server of this package to stop the turn, since nobody reads it. Failures are ignored."""
         parts = split_url(self._url)
         if not parts.path.endswith("/api/chat"):
             return
-        path = f"{parts.path.removesuffix('/chat')}/threads/{quote(thread, safe='')}/stop"
+        path = f"{parts.path.removesuffix('/chat')}/threads/{quote(conversation, safe='')}/stop"
         with suppress(Exception):
             async with asyncio.timeout(_STOP_WITHIN):
                 await client.post(parts._replace(path=path, query="").geturl(), headers=self._headers("*/*"))

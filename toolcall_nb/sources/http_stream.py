@@ -116,7 +116,12 @@ class ReconnectingStream:
                     self._is_finished = isinstance(event, ev.Finish | ev.Abort)
                 yield event
         elif self._adapter is not None:
-            yield from self._item(self._adapter, value)
+            if not isinstance(value, NotJson):
+                yield from self._adapter.take(value)
+            elif value.strip() == DONE:
+                self._is_done = True
+            elif value.strip():
+                yield ev.Diagnostic(f"An event of the stream holds no JSON, but {value!r:.200}.", ev.LEFT_OUT)
 
     def _recognise(self, value: Json) -> None:
         """Chooses who reads the stream, as soon as a value shows it."""
@@ -129,15 +134,6 @@ class ReconnectingStream:
             self._unknown.append(value)
         if len(self._unknown) >= _MAX_UNKNOWN:
             raise self._not_recognised()
-
-    def _item(self, adapter: AnyAdapter, value: Json) -> Iterator[Event]:
-        """Yields the events of one item of a provider's stream."""
-        if not isinstance(value, NotJson):
-            yield from adapter.take(value)
-        elif value.strip() == DONE:
-            self._is_done = True
-        elif value.strip():
-            yield ev.Diagnostic(f"An event of the stream holds no JSON, but {value!r:.200}.", ev.LEFT_OUT)
 
     def _not_recognised(self) -> ModelError:
         if not self._unknown:

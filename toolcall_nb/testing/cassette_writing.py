@@ -174,7 +174,7 @@ def _without_piece(event: Any) -> Any:
 
 
 def _is_repeated(held: Sequence[Any], whole: ev.ToolInputAvailable) -> bool:
-    """Whether the held events are the start of this call, with nothing that it has not."""
+    """Whether the held events are the start of this call, and every field of the start is in the call too."""
     start = held[0] if held else None
     return isinstance(start, ev.ToolInputStart) and all(
         getattr(start, name) == getattr(whole, name) for name in start.__struct_fields__

@@ -14,10 +14,10 @@ import json
 import re
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from toolcall_nb import models
 from toolcall_nb.core.events import Event, Json, Object
@@ -207,7 +207,7 @@ class _Player:
         body = _saved(comparable_request(model, tool_bodies(tools), message_bodies(message_groups(messages))))
         if index >= len(self._requests) or self._body(index, tools) != body:
             bodies = [self._body(number, tools) for number in range(len(self._requests))]
-            self._fail(explain_request(body, bodies, index))
+            raise self._failure(explain_request(body, bodies, index))
         request = self._requests[index]
         self.suspended_calls = request.suspended
         yield from as_live(request.events, Pace(None))
@@ -232,10 +232,8 @@ class _Player:
         if recorded is not None:
             return recorded.outcome()
         unused = [each.input for results in [*self._results.values()] for each in results if each.name == tool.name]
-        try:
-            self._fail(explain_call(tool.name, arguments, unused))
-        except CassetteError as error:
-            return Outcome(error=f"{error}", exception=error)
+        error = self._failure(explain_call(tool.name, arguments, unused))
+        return Outcome(error=f"{error}", exception=error)
 
     def check(self) -> None:
         """Raises `CassetteError` for the first failure, or else for what was not used."""
@@ -244,17 +242,19 @@ class _Player:
         count = len(self._requests) - self._next
         if count > 0:
             first = last_text(self._body(self._next, ()))
-            self._fail([f"{count} of {len(self._requests)} recorded requests were not made. The first: {first}"])
+            line = f"{count} of {len(self._requests)} recorded requests were not made. The first: {first}"
+            raise self._failure([line])
         unused = [each for results in self._results.values() for each in results if each.name in self._expected_tools]
         if unused:
             arguments = json.dumps(unused[0].input, ensure_ascii=False, default=str)[:200]
             call = f"{unused[0].name} with {arguments}"
-            self._fail([f"{len(unused)} recorded tool results were not used. The first: {call}"])
+            raise self._failure([f"{len(unused)} recorded tool results were not used. The first: {call}"])
 
-    def _fail(self, lines: Iterator[str] | Sequence[str]) -> NoReturn:
+    def _failure(self, lines: Iterable[str]) -> CassetteError:
+        """Returns the error for a run that differs, and keeps it."""
         text = "\n".join([f"The run is not the one in {self._path}.", *lines, self._advice])
         self.failures.append(CassetteError(text))
-        raise self.failures[-1]
+        return self.failures[-1]
 
 
 class _CassetteTool(Tool, frozen=True, eq=False, kw_only=True):

@@ -15,6 +15,8 @@ from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 
+_MAX_LISTED = 10
+"""The most differences that are listed."""
 _MAX_SHOWN = 200
 """The most characters of a value that are shown."""
 
@@ -67,19 +69,19 @@ def value_differences(
 
 
 def difference_lines(
-    differences: Iterator[ValueDifference], words: tuple[str, str] = ("expected", "actual"), most: int = 10
+    differences: Iterator[ValueDifference], words: tuple[str, str] = ("expected", "actual")
 ) -> Iterator[str]:
     """Yields lines that show the first differences: of texts, the first line that differs."""
-    first = list(islice(differences, most + 1))
+    first = list(islice(differences, _MAX_LISTED + 1))
     width = max(map(len, words)) + 1
-    for path, expected, actual in first[:most]:
+    for path, expected, actual in first[:_MAX_LISTED]:
         where, sides = path or "the value", [_shortened(expected), _shortened(actual)]
         if isinstance(expected, str) and isinstance(actual, str):
             number, *sides = _first_lines(expected.split("\n"), actual.split("\n"))
             where += f", line {number}" if "\n" in expected + actual else ""
         yield f"{where}:"
         yield from (f"  {f'{word}:':<{width}} {text}" for word, text in zip(words, sides, strict=True))
-    if len(first) > most:
+    if len(first) > _MAX_LISTED:
         yield "There are more differences."
 
 

@@ -108,7 +108,8 @@ class _Maker:
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
-            return self._choice(schema["enum"])
+            choice = self._named(schema["enum"])
+            return schema["enum"][0] if choice is MISSING else choice
         for key in ("anyOf", "oneOf", "allOf"):
             if schema.get(key):
                 return self._alternative(schema[key], name, depth)
@@ -117,8 +118,8 @@ class _Maker:
             kind = next((item for item in kind if item != "null"), "null")
         makers: Mapping[str, Callable[[], Json]] = {
             "string": lambda: self._text(schema, name),
-            "integer": lambda: self._integer(schema),
-            "number": lambda: self._number(schema),
+            "integer": lambda: _bounded_integer(round(self._next_number(schema)), schema),
+            "number": lambda: _bounded(self._next_number(schema), schema),
             "boolean": lambda: bool(schema.get("default", True)),
             "array": lambda: self._array(schema, name, depth),
             "object": lambda: self.object(schema, depth + 1),
@@ -155,10 +156,6 @@ class _Maker:
 
     def _named(self, choices: Iterable[Json]) -> Json:
         return next((item for item in choices if set(words(str(item))) <= self._facts.words), MISSING)
-
-    def _choice(self, choices: list[Json]) -> Json:
-        choice = self._named(choices)
-        return choices[0] if choice is MISSING else choice
 
     def _source(self, schema: Object, name: str) -> str | None:
         by_format = {"date": "dates", "uri": "urls", "email": "emails", "path": "paths"}
@@ -202,17 +199,9 @@ class _Maker:
             if value in values:
                 values.remove(value)
 
-    def _integer(self, schema: Object) -> int:
-        for number in (*self._pop("numbers"), schema.get("default"), 1, 0):
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                return _bounded_integer(round(number), schema)
-        return 0
-
-    def _number(self, schema: Object) -> float | int:
-        for number in (*self._pop("numbers"), schema.get("default")):
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                return _bounded(number, schema)
-        return _bounded(1, schema)
+    def _next_number(self, schema: Object) -> float | int:
+        candidates = (*self._pop("numbers"), schema.get("default"), 1)
+        return next(each for each in candidates if isinstance(each, int | float) and not isinstance(each, bool))
 
     def _array(self, schema: Object, name: str, depth: int) -> list[Json]:
         fixed = [self.value(self.resolved(item), name, depth + 1) for item in schema.get("prefixItems", ())]

@@ -113,10 +113,6 @@ def _failing(now: Situation) -> Plan:
     return [Say(_opening(now, [call])), call]
 
 
-def _long(now: Situation) -> Plan:
-    return [Say(files("toolcall_nb.models.mock").joinpath("long_answer.md").read_text("utf-8"))]
-
-
 def _text(now: Situation) -> Plan:
     greeting = now.random.choice(("Hello from the mock model.", "This is the mock model.", "The mock model here."))
     if now.tools:
@@ -141,7 +137,7 @@ SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
     "call": _call,
     "parallel": _parallel,
     "failing": _failing,
-    "long": _long,
+    "long": lambda _: [Say(files("toolcall_nb.models.mock").joinpath("long_answer.md").read_text("utf-8"))],
     "text": _text,
     "reasoning": _reasoning,
 }
