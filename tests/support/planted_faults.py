@@ -418,7 +418,7 @@ FAULTS = (
     Fault(
         "a call of an agent keeps an id that another call of the chat has",
         "agents/base.py",
-        "        while found in self._used:\n",
+        "        while call_id in self._used:\n",
         "        while False:\n",
         "tests/agents",
     ),

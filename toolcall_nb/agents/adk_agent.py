@@ -130,7 +130,6 @@ def _part(part: Mapping[str, Any]) -> types.Part:
 
 # The events of a run ----------------------------------------------------------------------------------------
 
-
 CONFIRMATION = "adk_request_confirmation"
 """The name of the call by which ADK asks whether another call may run."""
 

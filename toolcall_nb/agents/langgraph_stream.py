@@ -138,7 +138,6 @@ class GraphReader:
 
 # Interrupts -------------------------------------------------------------------------------------------------
 
-
 _TOOL = "interrupt"
 """The name of the card for an interrupt that is not about a call."""
 

@@ -154,7 +154,6 @@ def _block(part: Mapping[str, Any]) -> ContentBlock:
 
 # The events of a run ----------------------------------------------------------------------------------------
 
-
 _USAGE = {
     "inputTokens": ("input_tokens", "prompt_tokens"),
     "outputTokens": ("output_tokens", "completion_tokens"),

@@ -137,7 +137,6 @@ async def with_nested(make_items: Callable[[], AsyncIterator[Any]]) -> AsyncIter
 
 # Events of nested agents ------------------------------------------------------------------------------------
 
-
 _DROPPED = (
     ev.TextStart,
     ev.ReasoningStart,

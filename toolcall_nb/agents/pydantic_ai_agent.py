@@ -175,7 +175,6 @@ def _answer(call: ToolCall) -> ToolApproved | ToolDenied:
 
 # Agents inside calls ----------------------------------------------------------------------------------------
 
-
 _installing = threading.Lock()
 _active = 0
 _iter: Any = None

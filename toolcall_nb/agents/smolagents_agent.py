@@ -176,7 +176,6 @@ def _content(message: Mapping[str, Any]) -> tuple[str, list[Image.Image]]:
 
 # The steps of a run -----------------------------------------------------------------------------------------
 
-
 _FINAL = "final_answer"
 """The tool by which an agent gives its answer. It is shown as text."""
 

@@ -166,7 +166,6 @@ _NO_RESULT = "The server was allowed to run this call, but did not send its resu
 
 # The body of a request --------------------------------------------------------------------------------------
 
-
 REQUEST_WIRES = ("chat", "ui", "ag-ui")
 """The wires that a request can be in."""
 

@@ -68,7 +68,6 @@ class ReplayModel:
 
 # Pace -------------------------------------------------------------------------------------------------------
 
-
 _PIECE = re.compile(r" ?[^\W_]{1,7}| ?[^\w\s]{1,2}|_{1,3}|\s{1,4}")
 _KEPT_FIELDS = ("provider_executed", "provider_metadata", "tool_metadata", "dynamic", "title", "open", "extra")
 

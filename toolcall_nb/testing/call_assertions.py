@@ -150,8 +150,8 @@ class _Comparison:
     def _aligned(self, pairs: Mapping[int, int], order: CallOrder) -> list[tuple[int | None, int | None]]:
         """Returns the positions of expected and actual calls in the order of the run, in pairs or alone."""
         if order in ("strict", "subsequence"):
-            lines = [str(each) for each in self._expected], [*map(_line_of, self._actual)]
-            partners = dict(align(*lines, self._score).pairs)
+            expected_lines, actual_lines = [*map(str, self._expected)], [*map(_line_of, self._actual)]
+            partners = dict(align(expected_lines, actual_lines, self._score).pairs)
         else:
             partners = {**pairs, **self._same_names(pairs)}
         expected = {position: number for number, position in partners.items()}

@@ -289,7 +289,6 @@ def _key(name: str, arguments: Json) -> str:
 
 # The cassettes of a test ------------------------------------------------------------------------------------
 
-
 _LONGEST_NAME = 100
 
 

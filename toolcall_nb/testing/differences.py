@@ -107,7 +107,6 @@ def _shortened(value: Any) -> str:
 
 # Requests and calls -----------------------------------------------------------------------------------------
 
-
 _MAX_COUNTED = 200
 """The most differences by which it is decided which recorded request is the nearest."""
 _SIDES = ("recorded", "now")

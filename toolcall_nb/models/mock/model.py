@@ -160,7 +160,6 @@ def _reasoning_events(part: Think, position: int) -> Iterator[Event]:
 
 # Scripts ----------------------------------------------------------------------------------------------------
 
-
 ScriptedReply: TypeAlias = (
     str
     | tuple[Any, ...]
@@ -188,7 +187,7 @@ class Script:
     def __init__(self, replies: Iterable[ScriptedReply]) -> None:
         if isinstance(replies, str | Mapping) or not isinstance(replies, Iterable):
             raise UsageError(f"A script is a list of replies, but got {replies!r:.100}. {_EXPECTED}")
-        self._plans = [_planned(reply, number) for number, reply in enumerate(replies, 1)]
+        self._plans = [_planner(reply, number) for number, reply in enumerate(replies, 1)]
         self._used = 0
 
     def __len__(self) -> int:
@@ -222,7 +221,7 @@ class Script:
         )
 
 
-def _planned(reply: Any, number: int) -> Callable[[Sequence[Message]], Plan]:
+def _planner(reply: Any, number: int) -> Callable[[Sequence[Message]], Plan]:
     """The function that plans a reply. A reply that is no function is checked at once."""
     if callable(reply) and not isinstance(reply, type):
         return lambda messages: _plan(reply(messages), f"The function that is reply {number} of the script")

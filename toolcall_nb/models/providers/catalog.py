@@ -44,7 +44,6 @@ def is_provider_model(name: str) -> bool:
 
 # Pictures ---------------------------------------------------------------------------------------------------
 
-
 PICTURES = "pictures"
 """The setting by which the user says whether a model sees: True or False."""
 

@@ -111,7 +111,6 @@ def _is_open_call(part: Any) -> bool:
 
 # Prices -----------------------------------------------------------------------------------------------------
 
-
 _COUNTS = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",

@@ -87,7 +87,6 @@ def _provider_settings(prefix: str) -> set[str] | None:
 
 # A provider's own tools ---------------------------------------------------------------------------------------
 
-
 _NATIVE_TOOL_KINDS = frozenset(
     {
         *("advisor", "code_execution", "file_search", "image_generation", "mcp_server", "memory"),
