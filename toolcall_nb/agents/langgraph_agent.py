@@ -37,7 +37,7 @@ _END: Any = object()
 
 
 class _Continuation(Struct):
-    """Where a request continues: the graph's thread and checkpoint, the messages there, and those to add."""
+    """The point from which a request continues: thread and checkpoint, the messages there, and those to add."""
 
     thread: str | None
     checkpoint: str | None
