@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias, overload
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.chat import Chat
@@ -186,21 +187,13 @@ def on(
         raise UsageError(f"A fault is one of status, raises, returns, seconds and fault, but this is {name}.")
     if tool is not None and request is None and not effects.keys() & {"status", "fault"}:
         _check_number("call", call)
-
-        def effect() -> Any:
-            if raises is not None:
-                raise raises
-            if seconds:
-                sleep(seconds)
-            return returns
-
-        return ToolFault(tool, call, effect, name)
+        return ToolFault(tool, call, _effect(raises, returns, seconds, sleep), name)
     if request is not None and tool is None and call is None and "returns" not in effects:
         _check_number("request", request)
         if status is not None:
             headers = {} if retry_after is None else {"retry-after": f"{retry_after:g}"}
             raises = HttpStatusError(status, headers, body)
-        return RequestFault(request, fault or _StreamStart(raises, seconds or 0.0, sleep), name)
+        return RequestFault(request, fault or _StreamStart(_effect(raises, returns, seconds, sleep)), name)
     raise UsageError(
         f"A fault is on a request (status, raises, seconds, fault) or on a tool (raises, returns, seconds), not {name}."
     )
@@ -211,16 +204,26 @@ def _check_number(name: str, number: int | None) -> None:
         raise UsageError(f"The first {name} is number 1, but got {name}={number!r}.")
 
 
-class _StreamStart:
+def _effect(
+    raises: _Raised | None, returns: Any, seconds: float | None, sleep: Callable[[float], None]
+) -> Callable[[], Any]:
+    def effect() -> Any:
+        if raises is not None:
+            raise raises
+        if seconds is not None:
+            sleep(seconds)
+        return returns
+
+    return effect
+
+
+class _StreamStart(Struct, frozen=True):
     """A fault before the first event."""
 
-    def __init__(self, raises: _Raised | None, seconds: float, sleep: Callable[[float], None]) -> None:
-        self._raises, self._seconds, self._sleep = raises, seconds, sleep
+    effect: Callable[[], Any]
 
     def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        if self._raises is not None:
-            raise self._raises
-        self._sleep(self._seconds)
+        self.effect()
         yield from events
 
 
