@@ -18,9 +18,9 @@ from toolcall_nb.batches import RowState
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import with_faults
 from toolcall_nb.models.config import Secret
-from toolcall_nb.models.faults import cut
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.runs.collection import read_many
+from toolcall_nb.testing.faults import cut
 
 
 @pytest.fixture(scope="module")

@@ -19,8 +19,9 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models import MockModel, faults, with_faults
+from toolcall_nb.models import MockModel, with_faults
 from toolcall_nb.models.mock.scenarios import SCENARIOS
+from toolcall_nb.testing import faults
 from toolcall_nb.tools import Tool
 
 STOP = ev.Finish(finish_reason="stop")

@@ -21,8 +21,9 @@ from toolcall_nb.core.transcript import ErrorPart, Message, State, ToolCall
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError
 from toolcall_nb.live_runs.document import LiveDocument
-from toolcall_nb.models import MockModel, ReplayModel, faults, model
+from toolcall_nb.models import MockModel, ReplayModel, model
 from toolcall_nb.render import LiveHtml
+from toolcall_nb.testing import faults
 from toolcall_nb.tools import Registry, Tool, tool
 from toolcall_nb.tools.execution.parallel import MAX_THREADS
 

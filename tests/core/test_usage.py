@@ -27,8 +27,7 @@ from toolcall_nb.core.usage import (
     to_metadata,
 )
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.prices import cost_of
-from toolcall_nb.models.providers.reading import ResponseReader
+from toolcall_nb.models.providers.reading import ResponseReader, cost_of
 from toolcall_nb.tools import Tool
 
 
@@ -329,7 +328,7 @@ def test_the_list_is_read_without_a_network() -> None:
         "import socket\n"
         "def refuse(*_, **__): raise AssertionError('the network was asked')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from toolcall_nb.models.prices import cost_of\n"
+        "from toolcall_nb.models.providers.reading import cost_of\n"
         "print(cost_of({'inputTokens': 1000000}, 'gpt-4o', provider='openai'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

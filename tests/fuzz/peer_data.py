@@ -14,7 +14,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ModelError, UsageError, WireError
-from toolcall_nb.sources.http_stream import ReconnectingStream
+from toolcall_nb.sources.http_response_body import ReconnectingStream
 from toolcall_nb.sources.sdk_streams import ItemReader
 from toolcall_nb.stages import StageReader, to_stages, validate
 from toolcall_nb.wire import WIRE_NAMES, decoder, encoder, recognised

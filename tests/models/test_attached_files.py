@@ -16,7 +16,7 @@ from tests.support.provider_replays import model_at, one_ssl_context
 from tests.support.replay_server import ReplayServer, Reply
 from toolcall_nb.chat import Chat
 from toolcall_nb.models import MockModel
-from toolcall_nb.models.providers.seeing import sees_pictures
+from toolcall_nb.models.providers.catalog import sees_pictures
 from toolcall_nb.render import to_text
 from toolcall_nb.tools import Result
 

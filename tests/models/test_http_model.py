@@ -30,8 +30,7 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.http_model import HttpModel
-from toolcall_nb.models.http_request_bodies import request_body
+from toolcall_nb.models.http_model import HttpModel, request_body
 from toolcall_nb.server.requests import RequestReader, json_object
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.sources.http_exchange import _MAX_RECONNECTS

@@ -15,10 +15,11 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models import MockModel, Model, Pace, as_live, faults, pieces, with_faults
+from toolcall_nb.models import MockModel, Model, Pace, as_live, pieces, with_faults
 from toolcall_nb.models.mock.arguments import arguments_for
 from toolcall_nb.models.mock.scenarios import SCENARIOS
 from toolcall_nb.models.mock.text_calls import with_calls
+from toolcall_nb.testing import faults
 from toolcall_nb.tools import Registry, Tool
 
 

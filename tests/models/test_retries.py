@@ -17,7 +17,7 @@ from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models import with_faults
 from toolcall_nb.models.callable_models import CallableModel
-from toolcall_nb.models.faults import cut
+from toolcall_nb.testing.faults import cut
 from toolcall_nb.tools import Tool
 
 BUSY = ModelError("Slow down. Try again in 4 s.", may_retry=True, retry_after=4, brief="Rate limited")

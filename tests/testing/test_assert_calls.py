@@ -16,7 +16,7 @@ from toolcall_nb import Chat, MockModel
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.testing import assert_calls
-from toolcall_nb.testing.call_matching import first_matches, maximum_matching
+from toolcall_nb.testing.call_assertions import first_matches, maximum_matching
 
 
 def call(name: str, **arguments: Any) -> ToolCall:

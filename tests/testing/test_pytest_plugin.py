@@ -246,7 +246,8 @@ def test_runs_that_do_not_use_it_import_nothing_for_it(project: Path, run: Run) 
         done = run(plugin=plugin)
         assert "1 failed, 1 passed" in done.stdout
         modules.append(set(done.stdout.partition("modules: ")[2].split()))
-    assert modules[0] - modules[1] == {"toolcall_nb", "toolcall_nb.testing", PLUGIN}
+    ports = {"toolcall_nb.core", "toolcall_nb.core.ports"}
+    assert modules[0] - modules[1] == {"toolcall_nb", "toolcall_nb.testing", PLUGIN, *ports}
 
 
 def test_pytest_finds_the_plugin_by_its_entry_point(project: Path, run: Run) -> None:

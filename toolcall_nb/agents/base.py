@@ -32,11 +32,6 @@ _NO_RESULT = (
     "The agent gave no result for this call. If it leaves the call to its caller, give the chat a tool of this name: "
     "tools=[…]."
 )
-_SAME_IDS = (
-    "The model gave two calls the same id, and the framework would take the answer about one call for both. "
-    "So nobody was asked, and no call that waits for an answer was run. Ask again."
-)
-_LOST = "The agent's run that asked is gone. Ask again."
 
 
 class AgentRequest(Struct, frozen=True):
@@ -77,7 +72,7 @@ class AgentModel:
         name = getattr(agent, "name", None)
         self.name = name if isinstance(name, str) and name else "agent"
         self.suspended_calls: frozenset[str] = frozenset()
-        self._waiting: dict[str, str] = {}  # the chat's ids of the calls that the run waits for: the framework's own
+        self._waiting: dict[str, str] = {}  # the calls that the run waits for: the framework's ids by the chat's
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -100,20 +95,18 @@ class AgentModel:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of a run, or of the rest of a run that waited. Raises `ModelError` for its exceptions."""
-        given = tools
-        if not self.takes_tools:
-            tools = [tool for tool in given if tool.name != ANSWER_TOOL]
-        is_typed = len(tools) < len(given)
-        if tools and not self.takes_tools:
-            names = ", ".join(tool.name for tool in tools)
+        offered = tools if self.takes_tools else [tool for tool in tools if tool.name != ANSWER_TOOL]
+        if offered and not self.takes_tools:
+            names = ", ".join(tool.name for tool in offered)
             raise UsageError(
                 f"{self.framework.title} takes no further tools, so that {names} would not be used. "
                 "Give them to the agent itself, and leave tools= out."
             )
         waiting, self._waiting, self.suspended_calls = self._waiting, {}, frozenset()
         answered = {call.id: call for call in messages[-1].calls} if messages else {}
-        answers = {own: answered[call_id] for call_id, own in waiting.items() if call_id in answered}
-        request = AgentRequest(messages, tools, answers, chat_calls=set(), is_typed=is_typed)
+        answers = {run_id: answered[call_id] for call_id, run_id in waiting.items() if call_id in answered}
+        is_typed = len(offered) < len(tools)
+        request = AgentRequest(messages, offered, answers, chat_calls=set(), is_typed=is_typed)
         calls = _RunCalls(messages, answers)
         try:
             with closing(self._events(request)) as events:
@@ -133,8 +126,8 @@ class AgentModel:
         source = self.run(request)
         is_async = hasattr(type(source), "__aiter__")
         items = iterate(lambda: cast("AsyncIterator[Any]", source)) if is_async else _closed(cast("Any", source))
-        with closing(items) as found:
-            for item in found:
+        with closing(items):
+            for item in items:
                 if isinstance(item, NestedItem):
                     yield from nested.events_of(item)
                 else:
@@ -144,12 +137,26 @@ class AgentModel:
     @staticmethod
     def lost_run() -> ModelError:
         """Returns the error for answers to a run whose state is gone."""
-        return ModelError(_LOST)
+        return ModelError("The agent's run that asked is gone. Ask again.")
 
     @staticmethod
     def ambiguous_question() -> ModelError:
         """Returns the error for a question about a call whose id the model gave to another call too."""
-        return ModelError(_SAME_IDS)
+        return ModelError(
+            "The model gave two calls the same id, and the framework would take the answer about one call for both. "
+            "So nobody was asked, and no call that waits for an answer was run. Ask again."
+        )
+
+
+def is_approved(call: ToolCall | None) -> bool:
+    """Whether a person has allowed the call."""
+    return call is not None and call.approval is not None and bool(call.approval.approved)
+
+
+def denial_reason(call: ToolCall | None) -> str | None:
+    """Returns a person's reason for denying the call; None without one."""
+    approval = call.approval if call is not None else None
+    return approval.reason or None if approval is not None else None
 
 
 def _closed(items: Iterator[Any]) -> Generator[Any, None, None]:
@@ -170,7 +177,7 @@ class _RunCalls:
         self.waiting: dict[str, str] = {}
         self.suspended: list[str] = []
         self._used = {call.id for message in messages for call in message.calls}
-        self._ids = {own: call.id for own, call in answers.items()}  # the framework's id: the chat's
+        self._ids = {run_id: call.id for run_id, call in answers.items()}  # the chat's ids by the framework's
         self._ended: set[str] = set()  # the chat's ids of the calls of this run that have ended
         self._answered = {call.id: call for call in answers.values()}
         self._open: dict[str, str] = {}  # the calls that have not ended, in order: the framework's ids by the chat's
@@ -180,24 +187,24 @@ class _RunCalls:
         """Returns the event with the chat's id of its call; nothing for one that repeats what the chat knows."""
         if isinstance(event, ev.ToolApprovalResponse):
             return []  # the chat has answered
-        own = getattr(event, "tool_call_id", None)
-        if own is None:
+        run_id = getattr(event, "tool_call_id", None)
+        if run_id is None:
             return [event]
         event = self._with_parent(event)
         begins = isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError)
-        if begins and self._ids.get(own) in self._ended:
-            del self._ids[own]  # a later reply of the run uses the id again
-        call_id = self._chat_id(own) if begins else self._ids.get(own, own)
+        if begins and self._ids.get(run_id) in self._ended:
+            del self._ids[run_id]  # a later reply of the run uses the id again
+        call_id = self._chat_id(run_id) if begins else self._ids.get(run_id, run_id)
         answered = self._answered.get(call_id)
         if answered is not None:
             return self._after_answer(answered, event)
         if begins:
-            self._open[call_id] = own
+            self._open[call_id] = run_id
         if isinstance(event, ev.ToolApprovalRequest):
             if call_id not in self._open:
                 return []  # its arguments were no JSON
             self._asked.add(call_id)
-            self.waiting[call_id] = own
+            self.waiting[call_id] = run_id
             return [replace(event, tool_call_id=call_id, approval_id=f"approval-{call_id}")]
         if isinstance(event, ev.ToolRetracted):
             self._open.pop(call_id, None)
@@ -207,7 +214,7 @@ class _RunCalls:
             self._open.pop(call_id, None)
             self._ended.add(call_id)
         changed: Any = event
-        return [event if call_id == own else replace(changed, tool_call_id=call_id)]
+        return [event if call_id == run_id else replace(changed, tool_call_id=call_id)]
 
     def _after_answer(self, call: ToolCall, event: Event) -> list[Event]:
         """Returns the event of a call that the run waited for, unless it repeats the call, the question or the end."""
@@ -228,22 +235,22 @@ class _RunCalls:
 
         ``chat_calls`` are the framework's ids of those that it runs.
         """
-        for call_id, own in self._open.items():
+        for call_id, run_id in self._open.items():
             if call_id in self._asked:
                 continue
-            if own in chat_calls:
-                self.waiting[call_id] = own
+            if run_id in chat_calls:
+                self.waiting[call_id] = run_id
             elif self._asked:
-                self._suspend(call_id, own)
+                self._suspend(call_id, run_id)
             else:
                 yield ev.ToolOutputError(call_id, _NO_RESULT)
-        own_ids = {call_id: own for own, call_id in self._ids.items()}
+        run_ids = {call_id: run_id for run_id, call_id in self._ids.items()}
         for call_id, call in self._answered.items():
             if call.is_final:
                 continue
             is_denied = call.approval is not None and call.approval.approved is False
             if self._asked and not is_denied:
-                self._suspend(call_id, own_ids[call_id])
+                self._suspend(call_id, run_ids[call_id])
             else:
                 yield ev.ToolOutputDenied(call_id) if is_denied else ev.ToolOutputError(call_id, _NO_RESULT)
 
@@ -251,30 +258,29 @@ class _RunCalls:
         """Yields the ends of the calls that the run waited for and has not ended, after an error."""
         yield from (ev.ToolInterrupted(call_id) for call_id, call in self._answered.items() if not call.is_final)
 
-    def _suspend(self, call_id: str, own: str) -> None:
-        """Leaves a call open, which goes on with the run. ``own`` is the framework's id."""
+    def _suspend(self, call_id: str, run_id: str) -> None:
+        """Leaves a call open, which goes on with the run. ``run_id`` is the framework's id."""
         self.suspended.append(call_id)
-        self.waiting[call_id] = own
+        self.waiting[call_id] = run_id
 
     def _with_parent(self, event: Any) -> Any:
         """Returns the event with the chat's id of the call that it is nested in."""
-        about = getattr(event, "tool_metadata", None)
-        parent = about.get("parent") if isinstance(about, dict) else None
-        known = self._ids.get(parent) if isinstance(parent, str) else None
-        return event if known is None else replace(event, tool_metadata={**(about or {}), "parent": known})
+        metadata = getattr(event, "tool_metadata", None)
+        parent = metadata.get("parent") if isinstance(metadata, dict) else None
+        parent_id = self._ids.get(parent) if isinstance(parent, str) else None
+        return event if parent_id is None else replace(event, tool_metadata={**(metadata or {}), "parent": parent_id})
 
-    def _chat_id(self, own: str) -> str:
-        known = self._ids.get(own)
-        if known is not None:
-            return known
-        plain = own.rpartition(SEPARATOR)[2]
-        found, number = plain, 1
-        while found in self._used:
+    def _chat_id(self, run_id: str) -> str:
+        if run_id in self._ids:
+            return self._ids[run_id]
+        plain = run_id.rpartition(SEPARATOR)[2]
+        call_id, number = plain, 1
+        while call_id in self._used:
             number += 1
-            found = f"{plain}-{number}"
-        self._used.add(found)
-        self._ids[own] = found
-        return found
+            call_id = f"{plain}-{number}"
+        self._used.add(call_id)
+        self._ids[run_id] = call_id
+        return call_id
 
 
 _REPEATED = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolApprovalRequest)

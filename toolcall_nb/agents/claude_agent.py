@@ -13,7 +13,7 @@ from claude_agent_sdk import PermissionResultAllow, PermissionResultDeny, Result
 
 from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.claude_stream import ClaudeReader
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core.events import MISSING, Event, Object
@@ -21,7 +21,7 @@ from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import UsageError
 
-_PLACE = "claude"
+_TURN = "claude"
 """The key in a reply's metadata for the session, and the number of the turn in it."""
 
 _CONNECTED = (
@@ -68,9 +68,9 @@ class ClaudeAgent(AgentModel):
             await session.prompt(request.messages)
         try:
             async for item in session.items():
-                is_waiting = isinstance(item, _Asked)
-                found = session.reader.ask(item.call_id, item.name, item.given) if is_waiting else None
-                for event in session.reader.take(item) if found is None else found:
+                is_waiting = isinstance(item, _Question)
+                events = session.reader.ask(item.call_id, item.name, item.arguments) if is_waiting else None
+                for event in session.reader.take(item) if events is None else events:
                     yield event
                 if is_waiting:
                     return
@@ -81,11 +81,11 @@ class ClaudeAgent(AgentModel):
                 await session.close()
 
 
-class _Asked:
+class _Question:
     """A question whether a call may run, and the future of its answer."""
 
-    def __init__(self, call_id: str, name: str, given: Object) -> None:
-        self.call_id, self.name, self.given = call_id, name, given
+    def __init__(self, call_id: str, name: str, arguments: Object) -> None:
+        self.call_id, self.name, self.arguments = call_id, name, arguments
         self.answer: asyncio.Future[PermissionResultAllow | PermissionResultDeny] = asyncio.Future()
 
 
@@ -102,15 +102,14 @@ class _Session:
         self._id: str | None = None
         self._turn = 0
         self._items: asyncio.Queue[Any] = asyncio.Queue()
-        self._asked: dict[str, _Asked] = {}
+        self._questions: dict[str, _Question] = {}
         self._reading: asyncio.Task[None] | None = None
 
     async def prompt(self, messages: Sequence[Message]) -> None:
         """Sends what is new, in this session or in a new one."""
-        replies = [place for place, message in enumerate(messages) if message.role == "assistant"]
-        after = replies[-1] + 1 if replies else 0
-        about = get(messages[after - 1].metadata, _PLACE, dict) if after else None
-        is_same = self.is_open and self.is_at_end and about == self._place() and after < len(messages)
+        after = 1 + max((n for n, message in enumerate(messages) if message.role == "assistant"), default=-1)
+        turn = get(messages[after - 1].metadata, _TURN, dict) if after else None
+        is_same = self.is_open and self.is_at_end and turn == self._last_turn() and after < len(messages)
         if not is_same:
             await self.close()
             await self._open()
@@ -129,25 +128,25 @@ class _Session:
             yield item
 
     def finish(self) -> list[Event]:
-        """Returns the closing events, with the place in the session."""
+        """Returns the closing events, with the session and the number of the turn."""
         self._turn += 1
-        self.reader.metadata[_PLACE] = self._place()
+        self.reader.metadata[_TURN] = self._last_turn()
         return self.reader.close()
 
     def answer(self, answers: Mapping[str, ToolCall]) -> None:
-        """Passes a person's answers on."""
         for call_id, call in answers.items():
-            asked = self._asked.pop(call_id, None)
-            if asked is None or asked.answer.done():
+            question = self._questions.pop(call_id, None)
+            if question is None or question.answer.done():
                 continue
-            if call.approval is not None and call.approval.approved:
+            if is_approved(call):
                 is_edited = call.original_input is not MISSING
                 edited = call.input if is_edited and isinstance(call.input, dict) else None
-                asked.answer.set_result(PermissionResultAllow(updated_input=edited))
+                question.answer.set_result(PermissionResultAllow(updated_input=edited))
             else:
-                reason = call.approval.reason if call.approval is not None else None
                 self.reader.denied.add(call_id)
-                asked.answer.set_result(PermissionResultDeny(message=reason or "The user denied this call."))
+                question.answer.set_result(
+                    PermissionResultDeny(message=denial_reason(call) or "The user denied this call.")
+                )
 
     async def close(self) -> None:
         """Interrupts a turn that goes on, and ends the session."""
@@ -158,7 +157,7 @@ class _Session:
                 await asyncio.wait_for(self._client.interrupt(), _CLOSE_SECONDS)
         if self._reading is not None:
             self._reading.cancel()
-        self.is_open, self.is_at_end, self._asked = False, True, {}
+        self.is_open, self.is_at_end, self._questions = False, True, {}
         with suppress(Exception):
             await asyncio.wait_for(self._client.disconnect(), _CLOSE_SECONDS)
 
@@ -173,16 +172,15 @@ class _Session:
         self.is_open = True
 
     async def _ask(
-        self, name: str, given: Object, context: ToolPermissionContext
+        self, name: str, arguments: Object, context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
         """Waits for the answer of a person, as the client's ``can_use_tool``."""
-        asked = _Asked(context.tool_use_id or name, name, given)
-        self._asked[asked.call_id] = asked
-        await self._items.put(asked)
-        return await asked.answer
+        question = _Question(context.tool_use_id or name, name, arguments)
+        self._questions[question.call_id] = question
+        await self._items.put(question)
+        return await question.answer
 
     async def _read(self) -> None:
-        """Puts the messages of the turn into the queue."""
         try:
             async for message in self._client.receive_response():
                 await self._items.put(message)
@@ -190,7 +188,7 @@ class _Session:
             await self._items.put(error)
         await self._items.put(_END)
 
-    def _place(self) -> Object:
+    def _last_turn(self) -> Object:
         return {"session": self._id, "turn": self._turn}
 
 
@@ -221,7 +219,7 @@ async def _one(message: Object) -> AsyncIterator[Object]:
 
 def _prompt(messages: Sequence[Message]) -> Object:
     """Returns the last message of the user as the API takes it, with the text of what came before it."""
-    last = next((place for place in reversed(range(len(messages))) if messages[place].role == "user"), None)
+    last = next((index for index in reversed(range(len(messages))) if messages[index].role == "user"), None)
     if last is None:
         raise UsageError("A client of the Claude Agent SDK needs a prompt.")
     content = to_anthropic([messages[last]])["messages"][0]["content"]

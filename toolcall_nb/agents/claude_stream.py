@@ -8,7 +8,7 @@ from typing import Any
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.agents.base import AgentModel
-from toolcall_nb.agents.nested import nested_events
+from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text
@@ -47,16 +47,16 @@ class ClaudeReader:
             return nested_events(reader._take(message), parent)
         return self._take(message)
 
-    def ask(self, call_id: str, name: str, given: Object) -> list[Event]:
+    def ask(self, call_id: str, name: str, arguments: Object) -> list[Event]:
         """Returns the events that ask about a call, which begins here if it is not known.
 
         Raises `ModelError` if the id is that of a call with another name or other arguments.
         """
         reader = next((reader for reader in self._nested.values() if reader._message.knows(call_id)), self)
-        found = self._whole_call(call_id, name, given) if reader is self else []
-        if reader._whole.get(call_id, (name, given)) != (name, as_json_value(given)):
+        begun = self._whole_call(call_id, name, arguments) if reader is self else []
+        if reader._whole.get(call_id, (name, arguments)) != (name, as_json_value(arguments)):
             raise AgentModel.ambiguous_question()
-        return [*self._message.end_block(), *found, ev.ToolApprovalRequest(call_id, call_id)]
+        return [*self._message.end_block(), *begun, ev.ToolApprovalRequest(call_id, call_id)]
 
     def close(self) -> list[Event]:
         """Returns the closing events."""
@@ -69,8 +69,8 @@ class ClaudeReader:
                 return self._piece(message.event)
             case "AssistantMessage":
                 self._message.metadata["model"] = message.model
-                found = [event for block in message.content for event in self._block(block)]
-                return [*self._message.end_block(), *found] if self._streamed else found
+                events = [event for block in message.content for event in self._block(block)]
+                return [*self._message.end_block(), *events] if self._streamed else events
             case "UserMessage":
                 blocks = message.content if isinstance(message.content, list) else ()
                 return [event for block in blocks for event in self._result(block)]
@@ -87,8 +87,8 @@ class ClaudeReader:
             case "content_block_start":
                 block = as_mapping(event.get("content_block"))
                 if block.get("type") == "tool_use" and isinstance(index, int):
-                    self._calls[index] = str(block.get("id"))
-                    return self._begin_call(self._calls[index], str(block.get("name")))
+                    call_id = self._calls[index] = str(block.get("id"))
+                    return self._message.begin_call(call_id, call_id, str(block.get("name")))
             case "content_block_delta":
                 delta = as_mapping(event.get("delta"))
                 if text := get(delta, "text", str):
@@ -121,13 +121,10 @@ class ClaudeReader:
                 return self._message.output(block.tool_use_id, as_json_value(block.content), provider_executed=True)
         return self._result(block)
 
-    def _begin_call(self, call_id: str, name: str, **about: Any) -> list[Event]:
-        return self._message.begin_call(call_id, call_id, name, **about)
-
-    def _whole_call(self, call_id: str, name: str, given: Any, **about: Any) -> list[Event]:
-        begun = self._begin_call(call_id, name, **about)
-        self._whole.setdefault(call_id, (name, as_json_value(given)))
-        return [*begun, *self._message.end_call(call_id, as_json_value(given))]
+    def _whole_call(self, call_id: str, name: str, arguments: Any, **fields: Any) -> list[Event]:
+        begun = self._message.begin_call(call_id, call_id, name, **fields)
+        self._whole.setdefault(call_id, (name, as_json_value(arguments)))
+        return [*begun, *self._message.end_call(call_id, as_json_value(arguments))]
 
     def _result(self, block: Any) -> list[Event]:
         """Reads a block with the result of a call."""
@@ -151,7 +148,7 @@ class ClaudeReader:
         self._message.reason = _REASONS.get(result.stop_reason or "", self._message.reason)
         if not result.is_error:
             return []
-        said = "; ".join(result.errors or ()) or result.result or result.subtype
+        reason = "; ".join(result.errors or ()) or result.result or result.subtype
         self._message.reason = "error"
-        text = f"Claude ended the turn with an error ({result.subtype}): {said}"
+        text = f"Claude ended the turn with an error ({result.subtype}): {reason}"
         return self._message.other(ev.Error(f"{text.rstrip('. ')}. Ask again to go on."))

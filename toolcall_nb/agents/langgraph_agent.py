@@ -17,8 +17,7 @@ from msgspec import Struct
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.langgraph_interrupts import Questions
-from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader
+from toolcall_nb.agents.langgraph_stream import STREAM_MODES, GraphReader, Questions
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_mapping, get
@@ -26,7 +25,7 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.langchain import json_text_events
 
-_PLACE = "langgraph"
+_CHECKPOINT = "langgraph"
 """The key in a reply's metadata for its thread, and for the checkpoint after it."""
 
 _NO_CHECKPOINTER = (
@@ -37,12 +36,12 @@ _TYPES = {"user": "human", "assistant": "ai"}
 _END: Any = object()
 
 
-class _Place(Struct):
-    """The place at which a request continues: thread and checkpoint, the messages there, and those to add."""
+class _Continuation(Struct):
+    """The point from which a request continues: thread and checkpoint, the messages there, and those to add."""
 
     thread: str | None
     checkpoint: str | None
-    known: Sequence[Any]
+    earlier: Sequence[Any]
     new: list[Object]
 
 
@@ -76,10 +75,10 @@ class LangGraphAgent(AgentModel):
         questions, self._questions = self._questions, None
         reader = GraphReader()
         if not request.answers:
-            place = await self._place(request.messages)
-            self._thread, checkpoint = place.thread, place.checkpoint
-            reader.mark_read([*place.known, *map(_sent_message, place.new)])
-            given: Any = {"messages": place.new}
+            continuation = await self._continuation(request.messages)
+            self._thread, checkpoint = continuation.thread, continuation.checkpoint
+            reader.mark_read([*continuation.earlier, *map(_sent_message, continuation.new)])
+            graph_input: Any = {"messages": continuation.new}
         elif questions is None:
             raise self.lost_run()
         else:
@@ -87,13 +86,12 @@ class LangGraphAgent(AgentModel):
             reader.mark_read(_messages_of(state))
             reader.expect(self._open_ids)
             reader.denied = questions.denied(request.answers)
-            given = Command(resume=questions.resume(request.answers))
+            graph_input = Command(resume=questions.resume(request.answers))
             for event in questions.ends(request.answers):
                 yield event
-        about = {"thread": self._thread}
         if self._thread is not None:
-            yield ev.Start(message_metadata={_PLACE: about})
-        async with aclosing(self._items(given, self._configuration(self._thread, checkpoint))) as items:
+            yield ev.Start(message_metadata={_CHECKPOINT: {"thread": self._thread}})
+        async with aclosing(self._items(graph_input, self._configuration(self._thread, checkpoint))) as items:
             async for item in items:
                 for event in reader.take(item):
                     yield event
@@ -108,17 +106,18 @@ class LangGraphAgent(AgentModel):
             self._questions, self._open_ids = reader.questions, reader.open_ids()
         elif self._thread is not None:
             config = (await self._state(self._configuration(self._thread))).config
-            reader.metadata[_PLACE] = {**about, "checkpoint": config["configurable"].get("checkpoint_id")}
+            checkpoint = config["configurable"].get("checkpoint_id")
+            reader.metadata[_CHECKPOINT] = {"thread": self._thread, "checkpoint": checkpoint}
         yield ev.Finish(finish_reason=reader.reason, message_metadata=reader.metadata or None)
 
-    async def _items(self, given: Any, config: Object) -> AsyncGenerator[Any, None]:
+    async def _items(self, graph_input: Any, config: Object) -> AsyncGenerator[Any, None]:
         settings = {**self.options, "stream_mode": [*STREAM_MODES], "subgraphs": True}
         if not self._is_synchronous:
-            async with aclosing(self.agent.astream(given, config, **settings)) as stream:
+            async with aclosing(self.agent.astream(graph_input, config, **settings)) as stream:
                 async for item in stream:
                     yield item
             return
-        steps = self.agent.stream(given, config, **settings)
+        steps = self.agent.stream(graph_input, config, **settings)
         try:
             while (item := await asyncio.to_thread(next, steps, _END)) is not _END:
                 yield item
@@ -128,22 +127,21 @@ class LangGraphAgent(AgentModel):
 
     # The graph's own state
 
-    async def _place(self, messages: Sequence[Message]) -> _Place:
+    async def _continuation(self, messages: Sequence[Message]) -> _Continuation:
         """Returns where the graph's own state continues, if it has one."""
         if not self._keeps_state:
-            return _Place(None, None, (), _with_ids(messages))
-        replies = [place for place, message in enumerate(messages) if message.role == "assistant"]
-        after = replies[-1] + 1 if replies else 0
-        about = get(messages[after - 1].metadata, _PLACE, dict) if after else None
+            return _Continuation(None, None, (), _with_ids(messages))
+        after = 1 + max((n for n, message in enumerate(messages) if message.role == "assistant"), default=-1)
+        saved = get(messages[after - 1].metadata, _CHECKPOINT, dict) if after else None
         set_by_user = _thread_in(self._config) or _thread_in(self.agent.config)
-        thread = set_by_user or get(about, "thread", str)
-        checkpoint = None if set_by_user else get(about, "checkpoint", str)
+        thread = set_by_user or get(saved, "thread", str)
+        checkpoint = None if set_by_user else get(saved, "checkpoint", str)
         if thread is None or (set_by_user is None and checkpoint is None):
             thread = uuid4().hex
         state = await self._state(self._configuration(thread, checkpoint))
         if state.created_at is not None:
-            return _Place(thread, checkpoint, _messages_of(state), _with_ids(messages[after:]))
-        return _Place(set_by_user or uuid4().hex, None, (), _with_ids(messages))
+            return _Continuation(thread, checkpoint, _messages_of(state), _with_ids(messages[after:]))
+        return _Continuation(set_by_user or uuid4().hex, None, (), _with_ids(messages))
 
     async def _state(self, config: Object) -> Any:
         if not self._is_synchronous:
@@ -154,9 +152,10 @@ class LangGraphAgent(AgentModel):
         return await asyncio.to_thread(self.agent.get_state, config)
 
     def _configuration(self, thread: str | None, checkpoint: str | None = None) -> Object:
-        place = {"thread_id": thread, "checkpoint_id": checkpoint}
-        known = {name: value for name, value in place.items() if value is not None}
-        return {**self._config, "configurable": {**as_mapping(self._config.get("configurable")), **known}}
+        configurable = {**as_mapping(self._config.get("configurable"))}
+        configurable |= {} if thread is None else {"thread_id": thread}
+        configurable |= {} if checkpoint is None else {"checkpoint_id": checkpoint}
+        return {**self._config, "configurable": configurable}
 
 
 def _check_input(graph: Any) -> None:
@@ -179,13 +178,13 @@ def _with_ids(messages: Sequence[Message]) -> list[Object]:
 
 def _sent_message(message: Object) -> Object:
     """Returns a message that was sent in the form in which it comes back."""
-    about: Object = {name: message[name] for name in ("id", "tool_call_id") if name in message}
-    return {"type": _TYPES.get(message["role"], message["role"]), "content": "", **about}
+    ids: Object = {name: message[name] for name in ("id", "tool_call_id") if name in message}
+    return {"type": _TYPES.get(message["role"], message["role"]), "content": "", **ids}
 
 
 def _messages_of(state: Any) -> Sequence[Any]:
-    found = get(state.values, "messages", (list, tuple))
-    return found if found is not None else ()
+    messages = get(state.values, "messages", (list, tuple))
+    return messages if messages is not None else ()
 
 
 def _thread_in(config: Any) -> str | None:

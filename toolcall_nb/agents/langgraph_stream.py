@@ -1,18 +1,25 @@
-"""`GraphReader` reads the stream of a graph's run: its messages, tools, nested agents and interrupts."""
+"""`GraphReader` reads the stream of a graph's run: its messages, tools, nested agents and interrupts.
+
+`Questions` asks a person what the graph waits for, and makes the graph's resume value of the answers. Source:
+langgraph 1.2 (types.py) and langchain 1.4 (agents/middleware/human_in_the_loop.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct
 
 from toolcall_nb.adapters.common_events import add_counts
 from toolcall_nb.adapters.langchain import LangGraphAdapter
-from toolcall_nb.agents.base import AgentModel
-from toolcall_nb.agents.langgraph_interrupts import Questions
-from toolcall_nb.agents.nested import nested_events
+from toolcall_nb.agents.base import AgentModel, denial_reason, is_approved
+from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_mapping, first_items, get
+from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, first_items, get
+from toolcall_nb.core.transcript import ToolCall
+from toolcall_nb.errors import ModelError
 from toolcall_nb.models.callable_models import OneReply
 
 STREAM_MODES = ("messages", "updates", "custom", "tools", "tasks")
@@ -50,16 +57,22 @@ class GraphReader:
         """Returns the events of one item: namespace, stream mode and data."""
         namespace, mode, data = item
         if mode == "tasks":
-            self._read_task(as_mapping(data))
-            is_nested = self._caller(namespace) is not None
-            return [] if is_nested else self._events(self._task_result(as_mapping(data)))
+            task = as_mapping(data)
+            self._read_task(task)
+            if self._caller(namespace) is not None:
+                return []
+            call_id = self._callers.get(str(task.get("id")))
+            return self._events(self._main.take_task_result(task.get("result"), call_id))
         if mode == "updates" and _INTERRUPT in as_mapping(data):
             for interrupt in data[_INTERRUPT]:
                 self._interrupts.setdefault(interrupt.id, interrupt)
             return []
         caller = self._caller(namespace)
         if mode == "updates" and not namespace:
-            self._read_structured_response(as_mapping(data))
+            for state in map(as_mapping, as_mapping(data).values()):
+                messages = state.get("messages") or [None]
+                if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
+                    self.structured_response = state.get("structured_response", self.structured_response)
         if caller is None:
             return self._events(self._main.take((mode, data)))
         adapter, reply = self._nested.setdefault(caller, (LangGraphAdapter(), OneReply()))
@@ -67,10 +80,10 @@ class GraphReader:
 
     def close(self) -> list[Event]:
         """Returns the closing events, and the questions of the interrupts."""
-        found: list[Event] = []
+        events: list[Event] = []
         for caller, (adapter, reply) in self._nested.items():
-            found += nested_events(self._events(reply.events_of(adapter.close())), caller)
-        found += self._events(self._main.close())
+            events += nested_events(self._events(reply.events_of(adapter.close())), caller)
+        events += self._events(self._main.close())
         if usage := add_counts(self._usage):
             self.metadata["usage"] = usage
         calls: list[str | None] = []
@@ -81,8 +94,8 @@ class GraphReader:
             if any(call is not None and adapter.shares_id(call) for call in asked_about):
                 raise AgentModel.ambiguous_question()
             calls += asked_about
-            found += self.questions.ask(interrupt, asked_about, waiting)
-        return found
+            events += self.questions.ask(interrupt, asked_about, waiting)
+        return events
 
     def open_ids(self) -> dict[str, str]:
         """Returns the graph's ids of the calls that wait, by ours."""
@@ -98,20 +111,14 @@ class GraphReader:
         for event in events:
             if isinstance(event, ev.Finish):
                 self.reason = event.finish_reason
-                about = as_mapping(event.message_metadata)
-                self._usage.append(get(about, "usage", dict) or {})
-                self.metadata.update(about)
+                metadata = as_mapping(event.message_metadata)
+                self._usage.append(get(metadata, "usage", dict) or {})
+                self.metadata.update(metadata)
             elif isinstance(event, ev.ToolOutputError) and event.tool_call_id in self.denied:
                 kept.append(ev.ToolOutputDenied(event.tool_call_id))
             else:
                 kept.append(event)
         return kept
-
-    def _read_structured_response(self, update: Mapping[str, Any]) -> None:
-        for state in map(as_mapping, update.values()):
-            messages = state.get("messages") or [None]
-            if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
-                self.structured_response = state.get("structured_response", self.structured_response)
 
     def _read_task(self, task: Mapping[str, Any]) -> None:
         """Notes the call that a task runs, and the interrupts that ended it."""
@@ -123,10 +130,134 @@ class GraphReader:
             if task_id in self._callers:
                 self._interrupted.setdefault(str(as_mapping(interrupt).get("id")), self._callers[task_id])
 
-    def _task_result(self, task: Mapping[str, Any]) -> list[Event]:
-        return self._main.take_task_result(task.get("result"), self._callers.get(str(task.get("id"))))
-
     def _caller(self, namespace: Sequence[str]) -> str | None:
         """Returns the innermost call whose tool runs this part of the graph."""
         tasks = (name.rpartition(":")[2] for name in reversed(namespace))
         return next((self._callers[task] for task in tasks if task in self._callers), None)
+
+
+# Interrupts -------------------------------------------------------------------------------------------------
+
+_TOOL = "interrupt"
+"""The name of the card for an interrupt that is not about a call."""
+
+
+class _Question(Struct):
+    """A question about one call. ``is_own``: the call stands for the interrupt and is not the model's."""
+
+    call_id: str
+    name: str
+    is_own: bool
+    allowed: Collection[str] = ()
+
+
+class _Interrupt(Struct):
+    """An interrupt and its questions. Its kind says which form of answer it takes."""
+
+    kind: Literal["batch", "call", "value"]
+    value: Json
+    questions: list[_Question]
+
+
+class Questions:
+    """The interrupts that ended a run.
+
+    An interrupt of LangChain's `HumanInTheLoopMiddleware` asks about calls of the model. Any other interrupt is shown
+    as a call of its own, with the arguments ``interrupt``, its value, and ``resume``, the value that the graph goes on
+    with: true if it is approved as it is, another value if a person edits it; false if it is denied. If only
+    ``interrupt`` was edited, the graph goes on with that.
+    """
+
+    def __init__(self) -> None:
+        self._interrupts: dict[str, _Interrupt] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._interrupts)
+
+    def ask(self, interrupt: Any, calls: Sequence[str | None], caller: str | None) -> Iterator[Event]:
+        """Yields the events that ask about an interrupt.
+
+        ``calls`` are the calls that it asks about, None for one that is not known. ``caller`` is the call whose tool
+        waits, if one does.
+        """
+        value = as_json_value(interrupt.value)
+        actions = get(value, "action_requests", list) or ([value] if get(value, "type", str) == "tool_approval" else [])
+        kind: Literal["batch", "call", "value"] = "value"
+        if actions and len(calls) == len(actions):
+            kind = "batch" if "action_requests" in value else "call"
+        else:
+            actions, calls = [{"name": _TOOL, "args": {"interrupt": value, "resume": True}}], [None]
+        noted = self._interrupts[interrupt.id] = _Interrupt(kind, value, [])
+        for number, (action, call_id) in enumerate(zip(map(as_mapping, actions), calls, strict=True), 1):
+            own_id = call_id or f"{_TOOL}-{interrupt.id}-{number}"
+            name = get(action, "name", str) or _TOOL
+            noted.questions.append(_Question(own_id, name, call_id is None, _allowed(interrupt, value, name)))
+            if call_id is None:
+                metadata = {"parent": caller} if caller is not None else None
+                yield ev.ToolInputStart(own_id, name, tool_metadata=metadata)
+                yield ev.ToolInputAvailable(own_id, name, action.get("args"), tool_metadata=metadata)
+            yield ev.ToolApprovalRequest(own_id, own_id)
+
+    def resume(self, answers: Mapping[str, ToolCall]) -> Mapping[str, Any]:
+        """Returns the value for ``Command(resume=…)``: the answer to each interrupt, by its id.
+
+        Raises `ModelError` for an answer that the graph does not take.
+        """
+        return {key: _resume_value(interrupt, answers) for key, interrupt in self._interrupts.items()}
+
+    def denied(self, answers: Mapping[str, ToolCall]) -> set[str]:
+        """Returns the ids of the calls that were not allowed."""
+        questions = (question for interrupt in self._interrupts.values() for question in interrupt.questions)
+        return {question.call_id for question in questions if not is_approved(answers.get(question.call_id))}
+
+    def ends(self, answers: Mapping[str, ToolCall]) -> Iterator[Event]:
+        """Yields the ends of the calls that stand for interrupts."""
+        for interrupt in self._interrupts.values():
+            for question in interrupt.questions:
+                if question.is_own and not is_approved(answers.get(question.call_id)):
+                    yield ev.ToolOutputDenied(question.call_id)
+                elif question.is_own:
+                    yield ev.ToolOutputAvailable(question.call_id, _resume_value(interrupt, answers))
+
+
+def _resume_value(interrupt: _Interrupt, answers: Mapping[str, ToolCall]) -> Any:
+    decisions = [(question, answers.get(question.call_id)) for question in interrupt.questions]
+    match interrupt.kind:
+        case "batch":
+            return {"decisions": [_decision(question, call) for question, call in decisions]}
+        case "call":
+            return _decision(*decisions[0])
+        case "value":
+            call = decisions[0][1]
+            if call is None or not is_approved(call):
+                return False
+            arguments = as_mapping(call.input)
+            is_other = arguments.get("resume", True) is True and arguments.get("interrupt") != interrupt.value
+            return arguments.get("interrupt") if is_other else arguments.get("resume", True)
+
+
+def _decision(question: _Question, call: ToolCall | None) -> Mapping[str, Any]:
+    """Returns a person's answer in the form of LangChain's middleware."""
+    decision: dict[str, Any] = {"type": "approve"}
+    if call is None or not is_approved(call):
+        reason = denial_reason(call)
+        decision = {"type": "reject", **({"message": reason} if reason else {})}
+    elif call.original_input is not MISSING:
+        decision = {"type": "edit", "edited_action": {"name": question.name, "args": call.input}}
+    if question.allowed and decision["type"] not in question.allowed:
+        raise ModelError(
+            f"The agent's settings (interrupt_on) allow for calls of {question.name!r} only: "
+            f"{', '.join(sorted(question.allowed))}. The answer was {decision['type']!r}, so the run was not continued."
+        )
+    return decision
+
+
+def _allowed(interrupt: Any, value: Any, name: str) -> Collection[str]:
+    """Returns the types of decisions that an interrupt takes about calls of a tool; nothing if it does not say."""
+    for config in map(as_mapping, get(value, "review_configs", list) or ()):
+        if config.get("action_name") == name:
+            return frozenset(map(str, get(config, "allowed_decisions", list) or ()))
+    schema = as_mapping(getattr(interrupt, "response_schema", None))
+    forms = (schema, *as_mapping(schema.get("$defs")).values())
+    types = (as_mapping(as_mapping(form).get("properties")).get("type") for form in forms)
+    return frozenset(const for kind in types if (const := get(kind, "const", str)))

@@ -1,4 +1,4 @@
-"""Runs LlamaIndex's workflow agents as models: `LlamaIndexAgent`.
+"""Runs LlamaIndex's workflow agents as models: `LlamaIndexAgent`, with `WorkflowReader` for the events of a run.
 
 Source: llama-index-core 0.14 (agent/workflow) and llama-index-workflows 2.26 (handler.py, events.py).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,13 +22,15 @@ from llama_index.core.base.llms.types import (
 )
 from workflows.events import HumanResponseEvent, InputRequiredEvent
 
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import add_counts, usage_of
 from toolcall_nb.adapters.openai.messages import to_openai
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.llama_index_stream import WorkflowReader, event_fields
+from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_mapping
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, object_fields
 from toolcall_nb.core.transcript import Message, ToolCall
 
 _YES, _NO = "yes", "no"
@@ -48,9 +50,9 @@ class LlamaIndexAgent(AgentModel):
     def __init__(self, agent: Any, framework: Framework, options: Mapping[str, Any]) -> None:
         super().__init__(agent, framework, options)
         self._handler: Any = None
-        self._left: AsyncGenerator[Any, None] | None = None
+        self._stream: AsyncGenerator[Any, None] | None = None
         self._reader = WorkflowReader(())
-        self._asked: dict[str, InputRequiredEvent] = {}
+        self._asked: set[str] = set()  # the ids of the calls that a person is asked about
 
     async def run(self, request: AgentRequest) -> AsyncIterator[Event]:
         """Yields the events of a run, or of the rest of a run that waited for a person."""
@@ -62,7 +64,7 @@ class LlamaIndexAgent(AgentModel):
             self._start(request.messages)
         is_waiting = False
         try:
-            async for item in _left(self._left):
+            async for item in _unread_items(self._stream):
                 if isinstance(item, InputRequiredEvent):
                     is_waiting = True
                     for event in self._ask(item):
@@ -79,13 +81,12 @@ class LlamaIndexAgent(AgentModel):
     def _start(self, messages: Sequence[Message]) -> None:
         history = [_chat_message(message) for message in to_openai(messages)]
         self._handler = self.agent.run(chat_history=history, **self.options)
-        self._left = self._handler.stream_events()
+        self._stream = self._handler.stream_events()
         self._reader = WorkflowReader(getattr(self.agent, "agents", None) or (self.agent.name,))
-        self._asked = {}
+        self._asked = set()
 
     async def _cancel(self) -> None:
-        """Cancels the run, if there is one."""
-        handler, self._handler, self._left = self._handler, None, None
+        handler, self._handler, self._stream = self._handler, None, None
         if handler is not None and not handler.is_done():
             with suppress(Exception):
                 await handler.cancel_run(timeout=_CLOSE_SECONDS)
@@ -94,35 +95,33 @@ class LlamaIndexAgent(AgentModel):
 
     def _ask(self, event: InputRequiredEvent) -> list[Event]:
         call_id = f"input-{len(self._asked) + 1}"
-        self._asked[call_id] = event
-        given = {**event_fields(event), "response": _YES}
-        about: Object | None = {"parent": parent} if (parent := self._reader.running) else None
+        self._asked.add(call_id)
+        arguments = {**event_fields(event), "response": _YES}
+        metadata: Object | None = {"parent": parent} if (parent := self._reader.running) else None
         return [
             *self._reader.end_block(),
-            ev.ToolInputStart(call_id, type(event).__name__, tool_metadata=about),
-            ev.ToolInputAvailable(call_id, type(event).__name__, given, tool_metadata=about),
+            ev.ToolInputStart(call_id, type(event).__name__, tool_metadata=metadata),
+            ev.ToolInputAvailable(call_id, type(event).__name__, arguments, tool_metadata=metadata),
             ev.ToolApprovalRequest(call_id, call_id),
         ]
 
     def _respond(self, answers: Mapping[str, ToolCall]) -> list[Event]:
-        found: list[Event] = []
+        ends: list[Event] = []
         for call_id, call in answers.items():
-            asked = self._asked.get(call_id)
-            if asked is None:
+            if call_id not in self._asked:
                 continue
             if self._handler is None:
                 raise self.lost_run()
-            is_approved = call.approval is not None and bool(call.approval.approved)
-            response = as_mapping(call.input).get("response", _YES) if is_approved else _NO
-            given = {**as_mapping(call.input), "response": response}
-            self._handler.ctx.send_event(HumanResponseEvent(**given))
-            end = ev.ToolOutputAvailable(call_id, response) if is_approved else ev.ToolOutputDenied(call_id)
-            found.append(end)
-        return found
+            response = as_mapping(call.input).get("response", _YES) if is_approved(call) else _NO
+            self._handler.ctx.send_event(HumanResponseEvent(**{**as_mapping(call.input), "response": response}))
+            ends.append(
+                ev.ToolOutputAvailable(call_id, response) if is_approved(call) else ev.ToolOutputDenied(call_id)
+            )
+        return ends
 
 
-async def _left(events: AsyncGenerator[Any, None] | None) -> AsyncGenerator[Any, None]:
-    """Yields what is left of a stream, and leaves it open."""
+async def _unread_items(events: AsyncGenerator[Any, None] | None) -> AsyncGenerator[Any, None]:
+    """Yields the items of a stream that were not read yet, and leaves it open."""
     while events is not None:
         try:
             item = await anext(events)
@@ -136,9 +135,8 @@ def _chat_message(message: Mapping[str, Any]) -> ChatMessage:
     content = message.get("content") or []
     blocks: list[ContentBlock] = [TextBlock(text=content)] if isinstance(content, str) else [*map(_block, content)]
     for call in message.get("tool_calls", ()):
-        given = json.loads(call["function"]["arguments"])
-        name = call["function"]["name"]
-        blocks.append(ToolCallBlock(tool_call_id=call["id"], tool_name=name, tool_kwargs=given))
+        name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
+        blocks.append(ToolCallBlock(tool_call_id=call["id"], tool_name=name, tool_kwargs=arguments))
     more = {"tool_call_id": message["tool_call_id"]} if "tool_call_id" in message else {}
     return ChatMessage(role=message["role"], blocks=blocks, additional_kwargs=more)
 
@@ -152,3 +150,159 @@ def _block(part: Mapping[str, Any]) -> ContentBlock:
         case "file":
             return DocumentBlock(url=part["file"]["file_data"], title=part["file"]["filename"])
     return TextBlock(text=part["text"])
+
+
+# The events of a run ----------------------------------------------------------------------------------------
+
+_USAGE = {
+    "inputTokens": ("input_tokens", "prompt_tokens"),
+    "outputTokens": ("output_tokens", "completion_tokens"),
+    "totalTokens": "total_tokens",
+}
+_IGNORED = frozenset({"AgentInput", "AgentSetup", "StartEvent", "StopEvent", "HumanResponseEvent"})
+
+
+class WorkflowReader:
+    """Reads one run. Partial arguments, which LlamaIndex has parsed, become the text that they were parsed from.
+
+    ``agents`` are the names of the agents of the run. What another agent writes to the same stream is nested in the
+    call that runs. ``running`` is the id of the call that began to run last and has not ended.
+    """
+
+    def __init__(self, agents: Collection[str]) -> None:
+        self._message = Assembler()
+        self._agents = agents
+        self._step = 0
+        self._text = ""  # of this step
+        self._last: Any = None  # the last complete reply
+        self._running: list[str] = []
+        self._nested: dict[str, WorkflowReader] = {}  # by agent
+        self._usage: list[Mapping[str, int]] = []
+
+    @property
+    def running(self) -> str | None:
+        """The id of the call that began to run last and has not ended."""
+        return self._running[-1] if self._running else None
+
+    def take(self, event: Any) -> list[Event]:
+        """Returns the events of one event of the workflow."""
+        kinds = [name for _, name in class_names(type(event))]
+        agent = getattr(event, "current_agent_name", None)
+        if agent is not None and agent not in self._agents and self.running is not None:
+            reader = self._nested.setdefault(agent, WorkflowReader((agent,)))
+            return nested_events(reader.take(event), self.running)
+        match kinds[0]:
+            case "AgentStream":
+                return self._piece(event)
+            case "AgentOutput":
+                return self._whole(event)
+            case "ToolCall":
+                return self._run(event)
+            case "ToolCallResult":
+                return self._end(event)
+        if _IGNORED.intersection(kinds):
+            return []
+        return self._message.other(ev.Data(kinds[0], event_fields(event)))
+
+    def result(self, output: Any) -> list[Event]:
+        """Reads the result of the run, as far as it did not come before.
+
+        A tool that passes on all events of another workflow passes on its end too, which ends LlamaIndex's stream.
+        """
+        if type(output).__name__ != "AgentOutput":
+            return []
+        ends = [call for call in output.tool_calls if type(call).__name__ == "ToolCallResult"]
+        events = [event for call in ends for event in self._end(call)]
+        return events if self._last == output.response else [*events, *self._whole(output)]
+
+    def end_block(self) -> list[Event]:
+        """Ends the open text."""
+        return self._message.end_block()
+
+    def close(self) -> list[Event]:
+        """Returns the closing events, with the usage of the run."""
+        usages = [usage for reader in (self, *self._nested.values()) for usage in reader._usage]
+        if total := add_counts(usages):
+            self._message.metadata["usage"] = total
+        return self._message.close()
+
+    def _piece(self, event: Any) -> list[Event]:
+        events: list[Event] = []
+        if event.thinking_delta:
+            events += self._message.reasoning(event.thinking_delta, (self._step, "thinking"))
+        if event.delta:
+            self._text += event.delta
+            events += self._message.text(event.delta, (self._step, "text"))
+        for position, call in enumerate(event.tool_calls):
+            events += self._begin(position, call)
+            events += self._grow((self._step, position), as_mapping(as_json_value(call.tool_kwargs)))
+        return events
+
+    def _begin(self, position: int, call: Any) -> list[Event]:
+        key = (self._step, position)
+        begun = self._message.begin_call(key, call.tool_id or None, call.tool_name)
+        return begun or (self._message.rename_call(key, call.tool_id) if call.tool_id else [])
+
+    def _grow(self, key: Any, partial: Mapping[str, Any]) -> list[Event]:
+        """Adds the new text, without the brackets and quotes at its end, which partial arguments do not have yet."""
+        text, before = json.dumps(partial, ensure_ascii=False).rstrip('"]} '), self._message.written(key)
+        return self._message.arguments(key, text[len(before) :]) if text.startswith(before) else []
+
+    def _whole(self, event: Any) -> list[Event]:
+        """Reads a complete reply, of which a part may have come before."""
+        events: list[Event] = []
+        self._last = event.response
+        text = event.response.content or ""
+        if not self._text:
+            events += self._message.text(text, (self._step, "text"))
+        calls = [call for call in event.tool_calls if type(call).__name__ == "ToolSelection"]
+        for position, call in enumerate(calls):
+            events += self._begin(position, call)
+            events += self._message.end_call((self._step, position), as_json_value(call.tool_kwargs))
+        raw = object_fields(event.raw)
+        counts = as_mapping(as_json_value(raw.get("usage"))) or event.response.additional_kwargs
+        if usage := usage_of(counts, _USAGE):
+            self._usage.append(usage)
+        self._step, self._text = self._step + 1, ""
+        return [*events, *self._message.end_block()]
+
+    def _run(self, event: Any) -> list[Event]:
+        nested = self._reader_of(event.tool_id)
+        if nested is not None:
+            return nested_events(nested._run(event), self.running or "")
+        self._running.append(event.tool_id)
+        begun: list[Event] = []
+        if not self._message.knows(event.tool_id):
+            key = ("run", event.tool_id)
+            begun = self._message.begin_call(key, event.tool_id, event.tool_name)
+            begun += self._message.end_call(key, as_json_value(event.tool_kwargs))
+        return [*begun, ev.ToolExecution(event.tool_id, "running")]
+
+    def _end(self, event: Any) -> list[Event]:
+        nested = self._reader_of(event.tool_id)
+        if nested is not None:
+            return nested_events(nested._end(event), self.running or "")
+        if event.tool_id in self._running:
+            self._running.remove(event.tool_id)
+        result = event.tool_output
+        if result.is_error:
+            return self._message.failure(event.tool_id, result.content)
+        return self._message.output(event.tool_id, _output(result))
+
+    def _reader_of(self, call_id: str) -> WorkflowReader | None:
+        """Returns the nested agent that made a call."""
+        if self._message.knows(call_id):
+            return None
+        return next((reader for reader in self._nested.values() if reader._message.knows(call_id)), None)
+
+
+def event_fields(event: Any) -> Object:
+    """Returns the declared and the other fields of an event of LlamaIndex, as JSON values."""
+    declared = {name: getattr(event, name) for name in type(event).model_fields}
+    return {name: as_json_value(value) for name, value in {**declared, **event.to_dict()}.items()}
+
+
+def _output(result: Any) -> Any:
+    """Returns a JSON value that a tool returned, or else its text."""
+    raw = result.raw_output
+    return as_json_value(raw) if isinstance(raw, str | bool | int | float | list | dict | None) else result.content

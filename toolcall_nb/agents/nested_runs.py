@@ -1,4 +1,6 @@
-"""Merges the streams of agents inside calls into the stream of the agent around: `with_nested`, `NestedReader`.
+"""The streams of agents inside calls: `with_nested` merges them into the stream of the agent around the call.
+
+`NestedReader` reads their items, and `nested_events` puts the events of a nested agent into the call that started it.
 
 The id of a call of a nested agent is its path: the framework's ids of the calls around it, outermost first, and its
 own, joined by `SEPARATOR`. So the same id in two agents is not the same call.
@@ -7,7 +9,7 @@ own, joined by `SEPARATOR`. So the same id in two agents is not the same call.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -15,7 +17,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolcall_nb.agents.nested import nested_events
+from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 
 SEPARATOR = "\x1f"
@@ -58,20 +60,16 @@ class NestedReader:
             return [nested.item]
         if parent not in self._readers:
             self._readers[parent] = self._make_reader()
-        events = self._readers[parent].take(nested.item)
-        return nested_events([_with_path(event, parent) for event in events], parent)
+        events: list[Any] = [*self._readers[parent].take(nested.item)]
+        for index, event in enumerate(events):
+            if (call_id := getattr(event, "tool_call_id", None)) is not None:
+                events[index] = replace(event, tool_call_id=call_path(parent, call_id))
+        return nested_events(events, parent)
 
 
-def _with_path(event: Any, parent: str) -> Event:
-    """Returns the event with the path of its call in the place of the call's id."""
-    own = getattr(event, "tool_call_id", None)
-    found: Event = event if own is None else replace(event, tool_call_id=call_path(parent, own))
-    return found
-
-
-def call_path(parent: str, own: str) -> str:
-    """Returns the path of a call with this id inside the call with the path ``parent``; empty for no call."""
-    return f"{parent}{SEPARATOR}{own}" if parent else own
+def call_path(parent: str, call_id: str) -> str:
+    """Returns the path of a call with this id inside the call with the path ``parent``, which may be empty."""
+    return f"{parent}{SEPARATOR}{call_id}" if parent else call_id
 
 
 # Watching -----------------------------------------------------------------------------------------------------
@@ -135,3 +133,40 @@ async def with_nested(make_items: Callable[[], AsyncIterator[Any]]) -> AsyncIter
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+# Events of nested agents ------------------------------------------------------------------------------------
+
+_DROPPED = (
+    ev.TextStart,
+    ev.ReasoningStart,
+    ev.Start,
+    ev.Finish,
+    ev.StartStep,
+    ev.FinishStep,
+    ev.ResetStep,
+    ev.MessageMetadata,
+)
+_CALL = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
+
+
+def nested_events(events: Iterable[Event], parent: str) -> list[Event]:
+    """Returns the events of a nested agent as events of the agent around it.
+
+    ``parent`` is the id of the call that started the nested agent. Its text and reasoning become the log of that call,
+    its calls name the call as their parent (`toolcall_nb.core.transcript.ToolCall.parent`).
+    """
+    return [nested for event in events if (nested := _nested(event, parent)) is not None]
+
+
+def _nested(event: Event, parent: str) -> Event | None:
+    if isinstance(event, ev.TextDelta | ev.ReasoningDelta):
+        return ev.ToolLog(parent, event.delta)
+    if isinstance(event, ev.TextEnd | ev.ReasoningEnd):
+        return ev.ToolLog(parent, "\n")
+    if isinstance(event, _DROPPED):
+        return None
+    metadata = getattr(event, "tool_metadata", None) or {}
+    if (isinstance(event, _CALL) or metadata) and "parent" not in metadata:
+        return replace(event, tool_metadata={**metadata, "parent": parent})
+    return event

@@ -1,12 +1,14 @@
 """Agents of the OpenAI Agents SDK as models: `OpenAIAgent`. Source: agents/run.py and run_state.py, version 0.24.
 
 A run that waits has ``interruptions``. It continues from its ``RunState``, with each of them approved or rejected.
+`responses_input` converts the conversation into input items of OpenAI's Responses API (openai-python 3.52,
+``types/responses/response_input_item_param.py``).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from agents import Agent, FunctionTool, RunContextWrapper, Runner, RunState
@@ -16,16 +18,16 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
-from toolcall_nb.agents.openai_history import responses_input
 from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.sdk_objects import object_fields
-from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools import Tool
 
@@ -73,7 +75,10 @@ class OpenAIAgent(AgentModel):
             agent = state._current_agent or self.agent
         else:
             self._results = {}
-            agent = await self._with_tools(self._next_agent(request.messages), request.tools)
+            # after a handoff, the agent that gave the last reply goes on
+            replies = (message for message in reversed(request.messages) if message.role == "assistant")
+            label = next((message.metadata.get(_AGENT) for message in replies), None)
+            agent = await self._with_tools(self._agents.get(str(label), self.agent), request.tools)
             source = responses_input(request.messages)
         with nested_runs(edited) as nested:
             result = Runner.run_streamed(agent, source, hooks=hooks, **options)
@@ -134,37 +139,29 @@ class OpenAIAgent(AgentModel):
         if not result.interruptions:
             return []
         self._state = result.to_state()
-        asked: list[Event] = []
+        requests: list[Event] = []
         for item in result.interruptions:
-            own = nested.get(id(item.raw_item)) or str(item.call_id)
-            self._questions[own] = item
+            path = nested.get(id(item.raw_item)) or str(item.call_id)
+            self._questions[path] = item
             tools = [tool for tool in item.agent.tools if tool.name == item.name]
             if any(isinstance(tool, _ChatTool) for tool in tools):
-                chat_calls.add(own)
+                chat_calls.add(path)
             else:
-                asked.append(ev.ToolApprovalRequest(own, own))
-        return asked
+                requests.append(ev.ToolApprovalRequest(path, path))
+        return requests
 
     def _answer(self, state: RunState[Any], answers: Mapping[str, ToolCall]) -> None:
-        for own, item in self._questions.items():
-            call = answers.get(own)
+        for path, item in self._questions.items():
+            call = answers.get(path)
             if call is None:
                 continue
             if call.is_final:
-                self._results[own] = format_result(call)
+                self._results[path] = format_result(call)
                 state.approve(item)
-            elif call.approval is not None and call.approval.approved:
+            elif is_approved(call):
                 state.approve(item)
             else:
-                reason = call.approval.reason if call.approval is not None else None
-                state.reject(item, rejection_message=reason or None)
-
-    def _next_agent(self, messages: Sequence[Message]) -> Agent[Any]:
-        """Returns the agent that gave the last reply, after a handoff; else the agent itself."""
-        replies = (message for message in reversed(messages) if message.role == "assistant")
-        label = next((message.metadata.get(_AGENT) for message in replies), None)
-        found: Agent[Any] = self._agents.get(str(label), self.agent)
-        return found
+                state.reject(item, rejection_message=denial_reason(call))
 
     def _label_of(self, agent: Agent[Any]) -> str:
         """Returns the agent's name, with a number if another agent has that label."""
@@ -181,8 +178,11 @@ class _ChatTool(FunctionTool):
 
 def _edited_arguments(answers: Mapping[str, ToolCall]) -> dict[str, str]:
     """Returns the arguments that a person has edited, as JSON text, by the paths of the calls."""
-    edited = {own: call for own, call in answers.items() if call.original_input is not MISSING and not call.is_final}
-    return {own: json.dumps(call.input, ensure_ascii=False) for own, call in edited.items()}
+    return {
+        path: json.dumps(call.input, ensure_ascii=False)
+        for path, call in answers.items()
+        if call.original_input is not MISSING and not call.is_final
+    }
 
 
 class OpenAIAgentReader:
@@ -218,3 +218,73 @@ class OpenAIAgentReader:
             replace(event, finish_reason="stop") if isinstance(event, ev.Finish) and is_complete else event
             for event in events
         ]
+
+
+# The conversation -------------------------------------------------------------------------------------------
+
+
+def responses_input(messages: Sequence[Message]) -> list[Any]:
+    """Returns the items: messages, calls with their outputs, and reasoning that OpenAI has encrypted.
+
+    Other reasoning, calls inside other calls, calls that the provider ran, sources and errors are left out. The user's
+    images and files are included.
+    """
+    return [item for message in messages for item in _items(message)]
+
+
+def _items(message: Message) -> Iterator[Object]:
+    if message.role != "assistant":
+        content = _content(message.parts) if message.role == "user" else message.text
+        if content:
+            yield {"role": message.role, "content": content}
+        return
+    call_ids: set[str] = set()
+    reasoning: list[Object] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            is_nested = part.parent in call_ids
+            call_ids.add(part.id)
+            if is_nested or part.provider_executed:
+                continue
+        part_items = list(_answer_items(part))
+        if isinstance(part, ReasoningPart):
+            reasoning += part_items  # an item has to follow: "provided without its required following item"
+        elif part_items:
+            yield from reasoning
+            yield from part_items
+            reasoning = []
+
+
+def _answer_items(part: Part) -> Iterator[Object]:
+    match part:
+        case TextPart() if part.text:
+            yield {"role": "assistant", "content": part.text}
+        case ReasoningPart():
+            metadata: Any = (part.provider_metadata or {}).get("openai")
+            if isinstance(metadata, dict) and metadata.get("encryptedContent"):
+                summary = [{"type": "summary_text", "text": part.text}] if part.text else []
+                item_id, encrypted = metadata.get("itemId"), metadata["encryptedContent"]
+                yield {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
+        case ToolCall():
+            arguments = {} if part.input is MISSING else to_strict_json(part.input)
+            text = json.dumps(arguments, ensure_ascii=False)
+            yield {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": text}
+            ended = part if part.is_final else replace(part, state=State.INTERRUPTED)
+            yield {"type": "function_call_output", "call_id": part.id, "output": format_result(ended)}
+
+
+def _content(parts: Sequence[Part]) -> str | list[Object]:
+    """Returns a text, or a list of parts if there are files."""
+    content: list[Object] = []
+    for part in parts:
+        if isinstance(part, TextPart) and part.text:
+            content.append({"type": "input_text", "text": part.text})
+        elif isinstance(part, FilePart) and part.media_type.startswith("image/"):
+            content.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
+        elif isinstance(part, FilePart):
+            is_data = part.url.startswith("data:")
+            source = {"filename": "file", "file_data": part.url} if is_data else {"file_url": part.url}
+            content.append({"type": "input_file", **source})
+    if all(part["type"] == "input_text" for part in content):
+        return "\n\n".join(part["text"] for part in content)
+    return content

@@ -14,7 +14,6 @@ from contextvars import ContextVar
 from typing import Any
 
 from agents import RunHooks
-from agents.items import ToolApprovalItem
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 from agents.tool_context import ToolContext
 
@@ -33,45 +32,27 @@ class AgentHooks(RunHooks[Any]):
         self._inner: RunHooks[Any] = inner if inner is not None else RunHooks()
         self._edited = edited
         self._original: dict[str, str] = {}
-
-    async def on_llm_start(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_llm_start(*arguments, **named)
-
-    async def on_llm_end(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_llm_end(*arguments, **named)
-
-    async def on_agent_start(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_agent_start(*arguments, **named)
-
-    async def on_agent_end(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_agent_end(*arguments, **named)
-
-    async def on_handoff(self, *arguments: Any, **named: Any) -> None:
-        """Calls the user's hook."""
-        await self._inner.on_handoff(*arguments, **named)
+        for name in ("on_llm_start", "on_llm_end", "on_agent_start", "on_agent_end", "on_handoff"):
+            setattr(self, name, getattr(self._inner, name))
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
         """Reports the start and puts the edited arguments into the call."""
         await self._inner.on_tool_start(context, agent, tool)
         if not isinstance(context, ToolContext):
             return
-        own = call_path(current_path(), context.tool_call_id)
+        path = call_path(current_path(), context.tool_call_id)
         watcher = nested_watcher()
         if watcher is not None:
-            watcher(ev.ToolExecution(own, "running"))
-        if own in self._edited and context.tool_call is not None:
-            self._original[own] = context.tool_call.arguments
-            context.tool_call.arguments = context.tool_arguments = self._edited[own]
+            watcher(ev.ToolExecution(path, "running"))
+        if path in self._edited and context.tool_call is not None:
+            self._original[path] = context.tool_call.arguments
+            context.tool_call.arguments = context.tool_arguments = self._edited[path]
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
         """Puts the arguments of the model back into the call."""
-        own = call_path(current_path(), context.tool_call_id) if isinstance(context, ToolContext) else ""
-        if own in self._original:
-            context.tool_call.arguments = context.tool_arguments = self._original.pop(own)
+        path = call_path(current_path(), context.tool_call_id) if isinstance(context, ToolContext) else ""
+        if path in self._original:
+            context.tool_call.arguments = context.tool_arguments = self._original.pop(path)
         await self._inner.on_tool_end(context, agent, tool, result)
 
 
@@ -82,7 +63,6 @@ class _WatchingRunner(AgentRunner):
         self.inner = inner
 
     async def run(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Runs an agent."""
         if _call_around(options) is None:
             return await self.inner.run(starting_agent, input, **options)
         result = self.run_streamed(starting_agent, input, **options)
@@ -91,11 +71,9 @@ class _WatchingRunner(AgentRunner):
         return result
 
     def run_sync(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Runs an agent in a thread that has no event loop."""
         return self.inner.run_sync(starting_agent, input, **options)
 
     def run_streamed(self, starting_agent: Any, input: Any, **options: Any) -> Any:
-        """Begins to run an agent; its stream tells the watcher of each event."""
         call, watcher = _call_around(options), nested_watcher()
         if call is None or watcher is None:
             return self.inner.run_streamed(starting_agent, input, **options)
@@ -110,16 +88,11 @@ class _WatchingRunner(AgentRunner):
             async for event in events():
                 watcher(NestedItem(path, event))
                 yield event
-            questions.update({id(item.raw_item): call_path(path, str(item.call_id)) for item in _own_questions(result)})
+            for item in result.interruptions:  # without those of agents inside its calls, which these runs reported
+                questions.setdefault(id(item.raw_item), call_path(path, str(item.call_id)))
 
         result.stream_events = stream_events  # type: ignore[method-assign]  # what its reader iterates over
         return result
-
-
-def _own_questions(result: Any) -> list[ToolApprovalItem]:
-    """The interruptions of the run itself, without those of agents inside its calls, which these runs reported."""
-    known = _resumed.get()[1]
-    return [item for item in result.interruptions if id(item.raw_item) not in known]
 
 
 def _call_around(options: Mapping[str, Any]) -> str | None:

@@ -2,26 +2,41 @@
 
 A run that waits ends with ``DeferredToolRequests``. It continues as a new run with the messages so far and the answers
 (``DeferredToolResults``), as pydantic-ai describes it for deferred tools.
+
+`nested_agents` watches the agents inside calls. While a run is watched, ``Agent.iter``, which each run goes through, is
+patched: a run that begins inside a call of a watched run gets a capability that reports its events. Other runs are as
+before. `streaming` makes models stream that cannot.
 """
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, ClassVar
 
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
-from pydantic_ai.capabilities import ReinjectSystemPrompt
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability, ProcessEventStream, ReinjectSystemPrompt
 from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserContent, UserPromptPart
-from pydantic_ai.models import Model
+from pydantic_ai.models import CompletedStreamedResponse, Model, StreamedResponse
+from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import ExternalToolset
 
-from toolcall_nb.agents.base import AgentModel, AgentRequest
+from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.nested_runs import with_nested
-from toolcall_nb.agents.pydantic_ai_nested import CallPaths, nested_agents, streaming
+from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher, with_nested
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, ToolCall
@@ -71,8 +86,11 @@ class PydanticAIAgent(AgentModel):
         )
         if "model" in options or isinstance(self.agent.model, Model):
             options["model"] = streaming(options.get("model") or self.agent.model)
-        if not self._may_defer:
-            options.setdefault("output_type", _with_deferred(self.agent.output_type))
+        output = self.agent.output_type
+        outputs = output if isinstance(output, list | tuple) else [output]
+        # an output type that allows deferred calls, or that validators check, stays as it is
+        if DeferredToolRequests not in outputs and not getattr(self.agent, "_output_validators", None):
+            options.setdefault("output_type", [*outputs, DeferredToolRequests])
         if request.answers:
             options["deferred_tool_results"] = _deferred_results(request.answers)
         events = self.agent.run_stream_events(prompt, message_history=history or None, **options)
@@ -86,20 +104,16 @@ class PydanticAIAgent(AgentModel):
 
     def _note_deferred(self, deferred: DeferredToolRequests, request: AgentRequest) -> None:
         """Notes the calls of the chat's tools. Raises `ModelError` if another call since the prompt has a call's id."""
-        since_prompt = takewhile(lambda message: not _has_prompt(message), reversed(self._messages))
-        replies = [message for message in since_prompt if isinstance(message, ModelResponse)]
+        replies: list[ModelResponse] = []  # since the prompt
+        for message in reversed(self._messages):
+            if any(isinstance(part, UserPromptPart) for part in message.parts):
+                break
+            replies += [message] if isinstance(message, ModelResponse) else []
         counts = Counter(call.tool_call_id for reply in replies for call in reply.tool_calls)
         if any(counts[call.tool_call_id] > 1 for call in (*deferred.calls, *deferred.approvals)):
             raise self.ambiguous_question()
         offered = {tool.name for tool in request.tools}  # pydantic-ai refuses two tools of one name
         request.chat_calls.update(call.tool_call_id for call in deferred.calls if call.tool_name in offered)
-
-    @property
-    def _may_defer(self) -> bool:
-        """Whether the agent's own output type must stay: it allows deferred calls, or validators check it."""
-        output = self.agent.output_type
-        outputs = output if isinstance(output, list | tuple) else [output]
-        return DeferredToolRequests in outputs or bool(getattr(self.agent, "_output_validators", None))
 
     def _history(self, messages: Sequence[Message]) -> tuple[list[ModelMessage], str | Sequence[UserContent] | None]:
         """Returns the messages before the prompt, and the prompt."""
@@ -118,23 +132,14 @@ class PydanticAIAgent(AgentModel):
 
     def _toolsets(self, tools: Sequence[Tool]) -> list[ExternalToolset[Any]]:
         """Returns the chat's tools as a toolset, without those that the agent has as external tools itself."""
-        own = {
+        external_names = {
             definition.name
             for toolset in self.agent.toolsets
             if isinstance(toolset, ExternalToolset)
             for definition in toolset.tool_defs
         }
-        offered = [tool for tool in tools if tool.name not in own]
+        offered = [tool for tool in tools if tool.name not in external_names]
         return [ExternalToolset(request_parameters(offered, {}).function_tools)] if offered else []
-
-
-def _has_prompt(message: ModelMessage) -> bool:
-    return any(isinstance(part, UserPromptPart) for part in message.parts)
-
-
-def _with_deferred(output: Any) -> list[Any]:
-    outputs = output if isinstance(output, list | tuple) else [output]
-    return [*outputs, DeferredToolRequests]
 
 
 def _with_added(options: Mapping[str, Any], added: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
@@ -142,8 +147,8 @@ def _with_added(options: Mapping[str, Any], added: Mapping[str, Sequence[Any]]) 
     both = dict(options)
     for name, more in added.items():
         if more:
-            given = both.get(name) or []
-            both[name] = [*(given if isinstance(given, list | tuple) else [given]), *more]
+            values = both.get(name) or []
+            both[name] = [*(values if isinstance(values, list | tuple) else [values]), *more]
     return both
 
 
@@ -152,22 +157,97 @@ def _deferred_results(answers: Mapping[str, ToolCall]) -> DeferredToolResults:
     results = DeferredToolResults()
     for call_id, call in answers.items():
         if call.is_final:
-            results.calls[call_id] = _result(call)
+            text = format_result(call)
+            results.calls[call_id] = text if call.state is State.OUTPUT_AVAILABLE else ToolFailed(text)
         else:
             results.approvals[call_id] = _answer(call)
     return results
 
 
-def _result(call: ToolCall) -> Any:
-    text = format_result(call)
-    return text if call.state is State.OUTPUT_AVAILABLE else ToolFailed(text)
-
-
 def _answer(call: ToolCall) -> ToolApproved | ToolDenied:
-    approval = call.approval
-    if approval is None or not approval.approved:
-        reason = approval.reason if approval is not None else None
+    if not is_approved(call):
+        reason = denial_reason(call)
         return ToolDenied(reason) if reason else ToolDenied()
     is_edited = isinstance(call.input, dict) and call.original_input is not MISSING
     edited: Any = call.input
     return ToolApproved(override_args=edited) if is_edited else ToolApproved()
+
+
+# Agents inside calls ----------------------------------------------------------------------------------------
+
+_installing = threading.Lock()
+_active = 0
+_iter: Any = None
+
+
+@contextmanager
+def nested_agents() -> Iterator[None]:
+    """Watches runs of agents inside calls within. The run around has the capability `CallPaths`."""
+    global _active, _iter
+    with _installing:
+        _active += 1
+        if _active == 1:
+            _iter = Agent.iter
+            Agent.iter = _watched(_iter)  # type: ignore[method-assign]  # the only place that each run goes through
+    try:
+        yield
+    finally:
+        with _installing:
+            _active -= 1
+            if _active == 0:
+                Agent.iter = _iter  # type: ignore[method-assign]
+
+
+def _watched(before: Any) -> Any:
+    """Returns ``Agent.iter`` with a capability that reports the events of a run inside a watched call."""
+
+    @functools.wraps(before)
+    def iter(agent: Any, *arguments: Any, **options: Any) -> Any:
+        path, watcher = current_path(), nested_watcher()
+        model = options.get("model") or agent.model
+        if path and watcher is not None and (not isinstance(model, Model) or _can_stream(model)):
+
+            async def report(_: Any, events: AsyncIterable[Any]) -> None:
+                async for event in events:
+                    watcher(NestedItem(path, event))
+
+            capabilities = [*(options.get("capabilities") or ()), CallPaths(), ProcessEventStream(report)]
+            options["capabilities"] = capabilities
+        return before(agent, *arguments, **options)
+
+    return iter
+
+
+class CallPaths(AbstractCapability[Any]):
+    """Marks what runs in each call of a run as the inside of that call."""
+
+    async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
+        """Runs the tool of a call."""
+        with inside_call(call_path(current_path(), call.tool_call_id)):
+            return await handler(args)
+
+
+# Models that do not stream ------------------------------------------------------------------------------------
+
+
+def streaming(model: Any) -> Any:
+    """Returns the model, or one that streams the whole replies of a model that cannot stream."""
+    return _WholeReplies(model) if isinstance(model, Model) and not _can_stream(model) else model
+
+
+def _can_stream(model: Any) -> bool:
+    if isinstance(model, FunctionModel):
+        return model.stream_function is not None
+    return type(model).request_stream is not Model.request_stream
+
+
+class _WholeReplies(WrapperModel):
+    """A model whose stream is the whole reply of another model."""
+
+    @asynccontextmanager
+    async def request_stream(
+        self, messages: Any, model_settings: Any, model_request_parameters: Any, run_context: Any = None
+    ) -> AsyncGenerator[StreamedResponse]:
+        """Asks for a whole reply and streams it."""
+        response = await self.wrapped.request(messages, model_settings, model_request_parameters)
+        yield CompletedStreamedResponse(response, model_request_parameters=model_request_parameters, replay_events=True)

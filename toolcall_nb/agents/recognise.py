@@ -32,25 +32,25 @@ def agent_model(agent: Any, **options: Any) -> AgentModel:
     """
     framework = find_framework(agent)
     if framework is None:
-        raise UsageError(f"{agent!r:.100} is no agent of a known kind. These are taken: {taken_kinds()}.")
+        raise UsageError(f"{agent!r:.100} is no agent of a known kind. These are taken: {framework_titles()}.")
     module, name = framework.model
-    found = installed_version(framework.package)
-    if found is not None and _numbers(found) < _numbers(framework.minimum):
+    installed = installed_version(framework.package)
+    if installed is not None and _numbers(installed) < _numbers(framework.minimum):
         raise UsageError(
-            f"{framework.title} needs {framework.package} {framework.minimum} or later, but {found} is installed. "
+            f"{framework.title} needs {framework.package} {framework.minimum} or later, but {installed} is installed. "
             f"Update it: pip install -U '{framework.package}>={framework.minimum}'"
         )
     try:
         model: AgentModel = getattr(import_module(f"toolcall_nb.agents.{module}"), name)(agent, framework, options)
     except ImportError as error:
         raise UsageError(
-            f"{framework.package} {found or '(unknown version)'} lacks what running its agents needs ({error}). "
+            f"{framework.package} {installed or '(unknown version)'} lacks what running its agents needs ({error}). "
             f"Supported are versions from {framework.minimum} on."
         ) from None
     return model
 
 
-def taken_kinds() -> str:
+def framework_titles() -> str:
     """Returns the titles of all frameworks, for an error message."""
     return ", ".join(framework.title for framework in FRAMEWORKS)
 

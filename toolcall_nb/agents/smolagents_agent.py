@@ -1,4 +1,7 @@
-"""Runs agents of smolagents as models: `SmolagentsAgent`. Source: smolagents 1.26 (agents.py, memory.py)."""
+"""Runs agents of smolagents as models: `SmolagentsAgent`, with `StepReader` for the steps of a run.
+
+Source: smolagents 1.26 (agents.py, memory.py).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import queue
 import threading
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from typing import Any
@@ -18,10 +21,14 @@ from smolagents.agents import MultiStepAgent
 from smolagents.memory import ActionStep, MemoryStep, TaskStep, ToolCall
 from smolagents.monitoring import Timing
 
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import add_counts, file_event
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest
-from toolcall_nb.agents.smolagents_stream import StepReader
+from toolcall_nb.agents.nested_runs import nested_events
+from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.sdk_objects import as_json_value
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import UsageError
 
@@ -106,24 +113,23 @@ def _watched(agent: Any, name: str | None, items: queue.SimpleQueue[Any]) -> Ite
     if hasattr(agent.model, "generate_stream"):
         agent.stream_outputs = True
     if name is not None:
-        agent.step_callbacks = _Told(callbacks, lambda step: items.put((step, name)))
+        agent.step_callbacks = _Callbacks(callbacks, lambda step: items.put((step, name)))
     try:
         yield
     finally:
         agent.logger.console, agent.step_callbacks, agent.stream_outputs = console, callbacks, streams
 
 
-class _Told:
-    """The callbacks of an agent, extended by one."""
+class _Callbacks:
+    """The callbacks of an agent, extended by ``report``."""
 
-    def __init__(self, callbacks: Any, tell: Any) -> None:
+    def __init__(self, callbacks: Any, report: Callable[[Any], None]) -> None:
         self._callbacks = callbacks
-        self._tell = tell
+        self._report = report
 
-    def callback(self, step: Any, **about: Any) -> None:
-        """Calls all of them for a step."""
-        self._callbacks.callback(step, **about)
-        self._tell(step)
+    def callback(self, step: Any, **options: Any) -> None:
+        self._callbacks.callback(step, **options)
+        self._report(step)
 
 
 # History
@@ -132,7 +138,7 @@ class _Told:
 def _history(messages: Sequence[Message]) -> tuple[list[MemoryStep], str, list[Image.Image]]:
     """Returns the steps of the conversation so far, and the prompt with its images."""
     written = to_openai(messages)
-    last = next((place for place in reversed(range(len(written))) if written[place]["role"] == "user"), None)
+    last = next((index for index in reversed(range(len(written))) if written[index]["role"] == "user"), None)
     if last is None:
         raise UsageError("An agent of smolagents needs a prompt.")
     earlier, prompt = [*written[:last], *written[last + 1 :]], written[last]
@@ -143,20 +149,16 @@ def _history(messages: Sequence[Message]) -> tuple[list[MemoryStep], str, list[I
                 text, images = _content(message)
                 steps.append(TaskStep(text, images or None))
             case "assistant":
-                steps.append(_action(len(steps) + 1, message))
+                calls = [
+                    ToolCall(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"])
+                    for call in message.get("tool_calls", ())
+                ]
+                output, number = message["content"] or None, len(steps) + 1
+                steps.append(ActionStep(number, Timing(0.0, 0.0), tool_calls=calls or None, model_output=output))
             case "tool" if isinstance(steps[-1], ActionStep):
                 observed = [steps[-1].observations, message["content"]]
                 steps[-1].observations = "\n".join(filter(None, observed))
     return steps, *_content(prompt)
-
-
-def _action(number: int, message: Mapping[str, Any]) -> ActionStep:
-    calls = [
-        ToolCall(call["function"]["name"], json.loads(call["function"]["arguments"]), call["id"])
-        for call in message.get("tool_calls", ())
-    ]
-    text = message["content"]
-    return ActionStep(number, Timing(0.0, 0.0), tool_calls=calls or None, model_output=text or None)
 
 
 def _content(message: Mapping[str, Any]) -> tuple[str, list[Image.Image]]:
@@ -170,3 +172,128 @@ def _content(message: Mapping[str, Any]) -> tuple[str, list[Image.Image]]:
             "An agent of smolagents takes only images as files, and only their content, not their address."
         )
     return "\n\n".join(texts), [Image.open(BytesIO(b64decode(url.partition(",")[2]))) for url in urls]
+
+
+# The steps of a run -----------------------------------------------------------------------------------------
+
+_FINAL = "final_answer"
+"""The tool by which an agent gives its answer. It is shown as text."""
+
+
+class StepReader:
+    """Reads one run. A step of a managed agent is nested in the open call with its name, or else in the last one."""
+
+    def __init__(self) -> None:
+        self._message = Assembler()
+        self._step = 0
+        self._has_text = False  # of this step
+        self._waiting: dict[str, list[Any]] = {}  # keys of this step's calls that have not started, by id
+        self._running: dict[str, list[Any]] = {}  # keys of this step's calls that have started, by id
+        self._open: dict[str, str] = {}  # names of the calls that have not ended, by id
+        self._nested: dict[str, StepReader] = {}  # by agent
+        self._usage: list[Mapping[str, int]] = []
+
+    def take(self, item: Any, agent: str | None = None) -> list[Event]:
+        """Returns the events of one item, or of a step of a managed agent."""
+        if agent is not None:
+            named = [call_id for call_id, name in self._open.items() if name == agent]
+            parent = next(reversed(named or [*self._open]), None)
+            if parent is None:
+                return []
+            return nested_events(self._nested.setdefault(agent, StepReader()).take(item), parent)
+        match type(item).__name__:
+            case "ChatMessageStreamDelta":
+                return self._piece(item)
+            case "ToolCall":
+                return self._call(item)
+            case "ToolOutput":
+                return self._output(item)
+            case "ActionStep":
+                return self._whole(item)
+            case "PlanningStep":
+                self._add_usage(item)
+                plan = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
+                self._next_step()
+                return [*plan, *self._message.end_block()]
+            case "FinalAnswerStep":
+                return self._answer(item.output)
+        return []  # an ActionOutput, which the step repeats
+
+    def close(self) -> list[Event]:
+        """Returns the closing events, with the usage of the run."""
+        usages = [usage for reader in (self, *self._nested.values()) for usage in reader._usage]
+        if total := add_counts(usages):
+            self._message.metadata["usage"] = total
+        return self._message.close()
+
+    def _piece(self, delta: Any) -> list[Event]:
+        events: list[Event] = []
+        if delta.content:
+            self._has_text = True
+            events += self._message.text(delta.content, (self._step, "text"))
+        for call in delta.tool_calls or ():
+            key, function = (self._step, call.index), call.function
+            name = getattr(function, "name", None)
+            if name and name != _FINAL and (begun := self._message.begin_call(key, call.id, name)):
+                events += begun
+                self._waiting.setdefault(call.id, []).append(key)
+            events += self._message.arguments(key, str(getattr(function, "arguments", None) or ""))
+        return events
+
+    def _call(self, call: Any) -> list[Event]:
+        if call.name == _FINAL:
+            return []
+        waiting, running = self._waiting.get(call.id), self._running.setdefault(call.id, [])
+        key = waiting.pop(0) if waiting else (self._step, call.id, len(running))
+        running.append(key)
+        arguments = {"code": call.arguments} if isinstance(call.arguments, str) else as_json_value(call.arguments)
+        begun = self._message.begin_call(key, call.id, call.name)
+        own_id = self._message.id_of(key) or call.id
+        self._open[own_id] = call.name
+        return [*begun, *self._message.end_call(key, arguments), ev.ToolExecution(own_id, "running")]
+
+    def _output(self, result: Any) -> list[Event]:
+        own_ids = [self._message.id_of(key) for key in self._running.get(result.id, ())]
+        own_id = next((own_id for own_id in own_ids if own_id in self._open), None)
+        if own_id is None:
+            return []
+        self._open.pop(own_id, None)
+        raw = result.output
+        is_json = isinstance(raw, bool | int | float | list | dict | None)
+        return self._message.output(own_id, as_json_value(raw) if is_json else result.observation)
+
+    def _whole(self, step: Any) -> list[Event]:
+        """Reads a complete step: its text if it was not streamed, and what became of its calls."""
+        events: list[Event] = []
+        text = step.model_output
+        if isinstance(text, str) and not self._has_text:
+            events += self._message.text(text, (self._step, "text"))
+        for call in step.tool_calls or ():
+            events += self._call(call) if call.id not in self._running else []
+        for own_id in self._open:
+            if step.error is not None:
+                events += self._message.failure(own_id, str(step.error))
+            else:
+                events += self._message.output(own_id, step.observations)
+        if step.error is not None and not self._open:
+            events += self._message.other(ev.Data("step-error", str(step.error)))
+        self._open.clear()
+        self._add_usage(step)
+        self._next_step()
+        return [*events, *self._message.end_block()]
+
+    def _answer(self, output: Any) -> list[Event]:
+        if type(output).__name__ == "AgentImage":
+            data = BytesIO()
+            output.to_raw().save(data, "PNG")
+            return self._message.other(file_event("image/png", data.getvalue()))
+        value = output if isinstance(output, str) else as_json_value(output)
+        return self._message.text(str(value), (self._step, "answer"))
+
+    def _add_usage(self, step: Any) -> None:
+        if step.token_usage is not None:
+            counts = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
+            self._usage.append(counts)
+
+    def _next_step(self) -> None:
+        self._step, self._has_text, self._waiting, self._running = self._step + 1, False, {}, {}

@@ -9,13 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolcall_nb.core.lazy_members import lazy_members
-from toolcall_nb.models import faults
-from toolcall_nb.models.base import Model, model_name
+from toolcall_nb.models.base import Model, model_name, with_faults
 from toolcall_nb.models.factory import model, model_names
-from toolcall_nb.models.faults import with_faults
 from toolcall_nb.models.mock.model import MockModel
-from toolcall_nb.models.pace import Pace, as_live, pieces
-from toolcall_nb.models.replay import ReplayModel, replay
+from toolcall_nb.models.replay import Pace, ReplayModel, as_live, pieces, replay
 
 if TYPE_CHECKING:
     from toolcall_nb.models.callable_models import EnvelopeModel
@@ -27,7 +24,6 @@ __all__ = [
     "Pace",
     "ReplayModel",
     "as_live",
-    "faults",
     "model",
     "model_name",
     "model_names",

@@ -1,8 +1,11 @@
-"""The interface of a model: `Model`, with its optional members; `ModelWrapper`, the base of what wraps a model."""
+"""The interface of a model: `Model`, with its optional members; `ModelWrapper`, the base of what wraps a model.
+
+`with_faults` wraps a model so that its replies have faults, for tests; `toolcall_nb.testing.faults` has the faults.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -103,3 +106,35 @@ def own_name(model: Model | Callable[..., Any]) -> str:
     """Returns the model's ``name``, or a function's name; empty for an object without either."""
     names = (getattr(model, "name", None), getattr(model, "__name__", None))
     return next((name for name in names if isinstance(name, str) and name), "")
+
+
+# Faults -------------------------------------------------------------------------------------------------------
+
+
+class Fault(Protocol):
+    """One fault: events in, faulty events out."""
+
+    def apply(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Returns the faulty stream."""
+        ...
+
+
+def faulty(events: Iterator[Event], faults: Iterable[Fault]) -> Iterator[Event]:
+    """Returns the stream with these faults, applied in order."""
+    for fault in faults:
+        events = fault.apply(events)
+    return events
+
+
+def with_faults(model: Model, *faults: Fault) -> Model:
+    """Returns a model whose every reply has these faults."""
+    return _FaultyModel(model, faults)
+
+
+class _FaultyModel(ModelWrapper):
+    def __init__(self, model: Model, faults: Sequence[Fault]) -> None:
+        super().__init__(model)
+        self._faults = tuple(faults)
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        return faulty(super().stream(messages, tools), self._faults)

@@ -75,14 +75,14 @@ class CallableModel:
         yield from _with_reason(reply.events_of(reader.close()), reader)
 
     def _items(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Generator[Any, None, None]:
-        given = self._call(to_openai(messages), tools if self._dialect == "native" else ())
-        return iterate(lambda: items_async(given)) if is_asynchronous(given) else items(given)
-
-    def _call(self, messages: list[dict[str, Any]], tools: Sequence[Tool]) -> Any:
+        sent = to_openai(messages)
+        offered = tools if self._dialect == "native" else ()
+        definitions = [openai_tool(tool.name, tool.description, tool.parameters) for tool in offered]
         if self._takes_tools is None:
-            return self._function(messages)
-        sent = [openai_tool(tool.name, tool.description, tool.parameters) for tool in tools]
-        return self._function(messages, tools=sent) if self._takes_tools else self._function(messages, sent)
+            result = self._function(sent)
+        else:
+            result = self._function(sent, tools=definitions) if self._takes_tools else self._function(sent, definitions)
+        return iterate(lambda: items_async(result)) if is_asynchronous(result) else items(result)
 
 
 def _with_reason(events: list[Event], reader: ItemReader) -> Iterator[Event]:
@@ -101,11 +101,11 @@ class OneReply:
     def events_of(self, events: list[Event]) -> list[Event]:
         """Returns those of a batch of events that belong to the reply. Another choice is in one batch as a whole."""
         kept: list[Event] = []
-        for place, event in enumerate(events):
+        for index, event in enumerate(events):
             if isinstance(event, ev.Start):
                 if event.role in _OTHER_ROLES:  # what came before it is the past
                     kept.clear()
-                self._is_skipping = event.role in _OTHER_ROLES or _choice_number(events[place:]) > 0
+                self._is_skipping = event.role in _OTHER_ROLES or _choice_number(events[index:]) > 0
             if not self._is_skipping:
                 kept.append(event)
         return kept
@@ -182,15 +182,13 @@ class EnvelopeModel:
         """Yields the events of one reply."""
         envelopes = Envelopes()
         for sent in self._send(messages, tools):
-            envelope = sent if isinstance(sent, Mapping) else _parse_line(sent)
-            if envelope is not None:
-                yield from envelopes.take(envelope)
+            if isinstance(sent, Mapping):
+                yield from envelopes.take(sent)
+            elif sent.strip():
+                try:
+                    envelope = json.loads(sent)
+                except (ValueError, RecursionError) as error:
+                    raise WireError(f"An envelope is a JSON object, but this is {sent!r:.200} ({error}).") from None
+                if envelope is not None:
+                    yield from envelopes.take(envelope)
         yield from envelopes.close()
-
-
-def _parse_line(line: str | bytes) -> Any:
-    """Returns the envelope of a line; None for a blank one."""
-    try:
-        return json.loads(line) if line.strip() else None
-    except (ValueError, RecursionError) as error:
-        raise WireError(f"An envelope is a JSON object, but this is {line!r:.200} ({error}).") from None

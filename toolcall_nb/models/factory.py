@@ -64,7 +64,7 @@ def model(
         return _named_model(name_or_object, dialect, speed, config)
     if providers.is_pydantic_ai_object(name_or_object):
         return providers.provider_model(name_or_object, config, dialect=dialect)
-    from toolcall_nb.agents.recognise import agent_model, find_framework, taken_kinds
+    from toolcall_nb.agents.recognise import agent_model, find_framework, framework_titles
     from toolcall_nb.models.langchain import LangChainModel, is_runnable
 
     if find_framework(name_or_object) is not None:
@@ -77,15 +77,15 @@ def model(
     if is_runnable(name_or_object):
         return LangChainModel(name_or_object, dialect=dialect)
     if not isinstance(name_or_object, type) and callable(getattr(name_or_object, "stream", None)):
-        found: Model = name_or_object
-        return found
+        with_stream: Model = name_or_object
+        return with_stream
     if callable(name_or_object):
         from toolcall_nb.models.callable_models import CallableModel
 
         return CallableModel(name_or_object, dialect=dialect)
     raise UsageError(
         f"A model is a name, an object with stream(messages, tools), a model of pydantic-ai or LangChain, an agent "
-        f"({taken_kinds()}), or a function of the messages, but got {name_or_object!r:.100}, of the type "
+        f"({framework_titles()}), or a function of the messages, but got {name_or_object!r:.100}, of the type "
         f"{type(name_or_object).__module__}.{type(name_or_object).__qualname__}. {_FUNCTION}"
     )
 
@@ -100,13 +100,13 @@ def _named_model(name: str, dialect: str, speed: float | None, config: Config) -
         return MockModel(scenario=variant or "auto", dialect=dialect, speed=speed)
     if providers.is_provider_model(name):
         return providers.provider_model(name, config, dialect=dialect)
-    known = model_names()
-    provider = next((provider for provider, names in _FAMILIES.items() if name.lower().startswith(names)), None)
+    names = model_names()
+    provider = next((provider for provider, starts in _FAMILIES.items() if name.lower().startswith(starts)), None)
     hint = f" Did you mean {f'{provider}:{name}'!r:.100}?" if provider and ":" not in name else ""
-    hint = hint or did_you_mean(name, known) or did_you_mean(f"{prefix}:", known)
-    if f"{name.rstrip(':')}:" in known:
+    hint = hint or did_you_mean(name, names) or did_you_mean(f"{prefix}:", names)
+    if f"{name.rstrip(':')}:" in names:
         hint = f" Which one of {name.rstrip(':')}? Write its name after the colon."
-    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(known)}.")
+    raise UsageError(f"There is no model {name!r:.100}.{hint} There are: {', '.join(names)}.")
 
 
 def model_names() -> list[str]:

@@ -1,27 +1,39 @@
-"""Uses a server that speaks any of the wires as a model: `HttpModel`."""
+"""Uses a server that speaks any of the wires as a model: `HttpModel`. `request_body` builds the body of a request:
+
+- ``chat``: the contract of seed 003;
+- ``ui``: as the AI SDK's chat sends it (vercel/ai, packages/ai/src/ui/http-chat-transport.ts);
+- ``ag-ui``: AG-UI's run input (ag-ui-protocol 1.0, RunAgentInput);
+- None: the first two in one, since servers of either ignore the other's fields.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from msgspec.structs import replace
+
+from toolcall_nb.adapters.ai_sdk.messages import to_ui
+from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
-from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, ToolCall
-from toolcall_nb.errors import UsageError
+from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.transcript import FilePart, Message, State, ToolCall
+from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.callable_models import OneReply
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.http_request_bodies import REQUEST_WIRES, answered_calls, request_body
 from toolcall_nb.sources.event_loop import iterate
 from toolcall_nb.sources.http_exchange import Exchange, HttpRequest, displayed_url
 from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.tools import Tool
 
-_THREAD = "threadId"
+if TYPE_CHECKING:
+    from toolcall_nb.tools import Tool
+
+_CONVERSATION = "threadId"
 """The key in a reply's metadata for the server's name of the conversation."""
 
 
@@ -77,14 +89,16 @@ class HttpModel:
 
         What came before a stream breaks is kept. Once the server has taken the request it is not sent again.
         """
-        known = _conversation_of(messages)
-        conversation = known or self._conversation or uuid4().hex
+        replies = (message for message in reversed(messages) if message.role == "assistant")
+        names = (message.metadata.get(_CONVERSATION) for message in replies)
+        earlier = next((name for name in names if isinstance(name, str) and name), None)
+        conversation = earlier or self._conversation or uuid4().hex
         waiting = {call.id: call for call in answered_calls(messages)}
         exchange: Exchange | None = None
         try:
             exchange = Exchange(self._request(messages, tools, conversation), self._pause)
-            if known is None:
-                yield ev.Start(message_metadata={_THREAD: conversation})
+            if earlier is None:
+                yield ev.Start(message_metadata={_CONVERSATION: conversation})
             with closing(self._reply(exchange)) as events:
                 yield from _with_ends(events, waiting)
             return
@@ -123,8 +137,15 @@ def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterato
     What the server repeats about these calls, their input (perhaps edited here) and the answer, is left out.
     """
     finish: Event | None = None
-    asked = frozenset(waiting)
-    for event in (new for event in events if (new := _unless_repeated(event, asked)) is not None):
+    answered = frozenset(waiting)
+    for event in events:
+        if getattr(event, "tool_call_id", None) in answered:
+            if isinstance(event, _INPUT):
+                continue
+            if isinstance(event, ev.ToolInputError):
+                event = ev.ToolOutputError(event.tool_call_id, event.error_text)
+        elif isinstance(event, ev.ToolApprovalResponse) and answered:
+            continue
         if isinstance(event, ev.Finish | ev.Abort):
             finish = event
             continue
@@ -139,21 +160,128 @@ def _with_ends(events: Iterator[Event], waiting: dict[str, ToolCall]) -> Iterato
         yield finish
 
 
-def _unless_repeated(event: Event, asked: Container[str]) -> Event | None:
-    """Returns the event, or None if it repeats what the server sent about a call before the question."""
-    if getattr(event, "tool_call_id", None) in asked:
-        if isinstance(event, ev.ToolInputError):
-            return ev.ToolOutputError(event.tool_call_id, event.error_text)
-        return None if isinstance(event, _INPUT) else event
-    is_answer = isinstance(event, ev.ToolApprovalResponse) and bool(asked)
-    return None if is_answer else event
-
-
 _INPUT = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolApprovalRequest)
 _NO_RESULT = "The server was allowed to run this call, but did not send its result."
 
 
-def _conversation_of(messages: Sequence[Message]) -> str | None:
-    """Returns the server's name of the conversation."""
-    answers = (message.metadata.get(_THREAD) for message in reversed(messages) if message.role == "assistant")
-    return next((name for name in answers if isinstance(name, str) and name), None)
+# The body of a request --------------------------------------------------------------------------------------
+
+REQUEST_WIRES = ("chat", "ui", "ag-ui")
+"""The wires that a request can be in."""
+
+_REQUEST_SETTINGS = ("extra_body", "extra_headers", "timeout")
+"""Settings of the request itself, which are not sent to the model."""
+
+_NO_PROMPT = "The chat contract cannot send the result of a tool, or an approval. Ask with wire='ui'."
+
+
+def request_body(
+    wire: str | None,
+    messages: Sequence[Message],
+    tools: Sequence[Tool],
+    conversation: str,
+    run: str,
+    settings: Mapping[str, Any],
+) -> Object:
+    """Returns the body of one request, in ``wire``.
+
+    ``settings`` become fields of their own names (in AG-UI within ``forwardedProps``), and so do the fields of
+    ``extra_body``. Raises `ModelError` if the wire cannot express the request.
+    """
+    extra = settings.get("extra_body")
+    fields = {name: value for name, value in settings.items() if name not in _REQUEST_SETTINGS and value is not None}
+    fields |= extra if isinstance(extra, Mapping) else {}
+    if wire == "ag-ui":
+        return {**_ag_ui(messages, tools, conversation, run), "forwardedProps": fields}
+    if wire == "chat" and (not messages or messages[-1].role != "user"):
+        raise ModelError(_NO_PROMPT)
+    if wire != "ui":
+        fields |= _chat(messages, conversation)
+    return fields if wire == "chat" else {**fields, **_ui(messages, conversation)}
+
+
+def answered_calls(messages: Sequence[Message]) -> list[ToolCall]:
+    """Returns the calls of the last message that the server asked about, and that have an answer now."""
+    calls = messages[-1].calls if messages and messages[-1].role == "assistant" else ()
+    return [call for call in calls if call.state is State.APPROVAL_RESPONDED and call.approval is not None]
+
+
+def _chat(messages: Sequence[Message], conversation: str) -> Object:
+    prompt = messages[-1] if messages and messages[-1].role == "user" else None
+    if prompt is None:
+        return {"conversationId": conversation}
+    images = [part.url for part in prompt.parts if isinstance(part, FilePart)]
+    return {"message": prompt.text, "conversationId": conversation, **({"images": images} if images else {})}
+
+
+def _ui(messages: Sequence[Message], conversation: str) -> Object:
+    written = to_ui(messages)
+    edited = {call.id: call.input for call in answered_calls(messages) if call.original_input is not MISSING}
+    for part in written[-1]["parts"] if edited else ():
+        if part.get("toolCallId") in edited:
+            part["approval"] = {**part["approval"], "input": edited[part["toolCallId"]]}
+    return {"id": conversation, "messages": written, "trigger": "submit-message"}
+
+
+# AG-UI ------------------------------------------------------------------------------------------------------------
+
+
+def _ag_ui(messages: Sequence[Message], tools: Sequence[Tool], conversation: str, run: str) -> Object:
+    answers = [*map(_answer, answered_calls(messages))]
+    offered = [{"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools]
+    if answers:  # calls that have no result yet are left out
+        messages = [
+            replace(
+                message, parts=tuple(part for part in message.parts if not isinstance(part, ToolCall) or part.is_final)
+            )
+            for message in messages
+        ]
+    return {
+        "threadId": conversation,
+        "runId": run,
+        "state": {},
+        "messages": [*_ag_ui_messages(messages)],
+        "tools": offered,
+        "context": [],
+        **({"resume": answers} if answers else {}),
+    }
+
+
+def _answer(call: ToolCall) -> Object:
+    assert call.approval is not None
+    payload: Object = {"approved": bool(call.approval.approved)}
+    if call.approval.reason is not None:
+        payload["reason"] = call.approval.reason
+    if call.original_input is not MISSING and isinstance(call.input, dict):
+        payload["input"] = call.input
+    return {"interruptId": call.approval.id, "status": "resolved", "payload": payload}
+
+
+def _ag_ui_messages(messages: Sequence[Message]) -> Iterator[Object]:
+    for number, message in enumerate(to_openai(messages), 1):
+        content = message["content"]
+        written: Object = {"id": f"message-{number}", "role": message["role"]}
+        if content is not None:
+            written["content"] = content if isinstance(content, str) else [*map(_content, content)]
+        if "tool_calls" in message:
+            written["toolCalls"] = message["tool_calls"]
+        if "tool_call_id" in message:
+            written["toolCallId"] = message["tool_call_id"]
+        yield written
+
+
+def _content(part: Object) -> Object:
+    """Returns a part of OpenAI's content as AG-UI's. A file that is no image becomes a note."""
+    match part:
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return {"type": "image", "source": _source(url)}
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+    return {"type": "text", "text": f"(A file of the kind {part.get('type')!r:.40} is left out.)"}
+
+
+def _source(url: str) -> Object:
+    head, _, data = url.partition(",")
+    if not head.startswith("data:") or not head.endswith(";base64"):
+        return {"type": "url", "value": url}
+    return {"type": "data", "value": data, "mimeType": head.removeprefix("data:").removesuffix(";base64")}

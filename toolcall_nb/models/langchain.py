@@ -134,7 +134,6 @@ def _chat_model(llm: Any) -> Any:
 
 
 def _keys(llm: Any) -> list[str]:
-    """The API keys that a chat model holds."""
     values = getattr(llm, "__dict__", {}).values()
     secrets = [value for value in values if callable(getattr(type(value), "get_secret_value", None))]
     return [str(secret.get_secret_value()) for secret in secrets]

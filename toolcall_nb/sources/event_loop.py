@@ -107,7 +107,15 @@ class _Task(Generic[_T]):
     async def _run(self) -> None:
         error: BaseException | None = None
         try:
-            await self._put_items()
+            items = self._stream()
+            try:
+                async for item in items:
+                    await self.room.acquire()
+                    self.items.put(item)
+            finally:
+                close = getattr(items, "aclose", None)
+                if close is not None:
+                    await close()
         except asyncio.CancelledError:
             if not self._is_closed:
                 error = ModelError("The stream was cancelled by its own side. Ask again to go on.", may_retry=True)
@@ -115,17 +123,6 @@ class _Task(Generic[_T]):
             error = raised
         self.items.put(_End(error))
         self._has_ended.set()
-
-    async def _put_items(self) -> None:
-        items = self._stream()
-        try:
-            async for item in items:
-                await self.room.acquire()
-                self.items.put(item)
-        finally:
-            close = getattr(items, "aclose", None)
-            if close is not None:
-                await close()
 
 
 # The loop --------------------------------------------------------------------------------------------------------

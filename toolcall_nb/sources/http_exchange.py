@@ -56,7 +56,7 @@ def displayed_url(url: str) -> str:
 
 
 def fetch_events(url: str) -> Generator[Event, None, None]:
-    """Yields the events of a thread, stream or reply at ``url`` as they come, and reconnects to streams with ids.
+    """Yields the events of a conversation, stream or reply at ``url`` as they come, and reconnects to streams with ids.
 
     ``#token=…`` at the end of the URL, as a server prints it, is sent as a bearer token, to its host only. Raises
     `ModelError`, with a sentence for the user, and `UsageError` for an invalid URL.
@@ -78,7 +78,7 @@ def fetch_events(url: str) -> Generator[Event, None, None]:
 
 
 class HttpRequest(Struct, frozen=True, kw_only=True):
-    """One request: a POST of ``body``, or a GET if that is None. ``conversation`` is the server's name of the thread.
+    """One request: a POST of ``body``, or a GET if that is None. ``conversation`` is its id on the server.
 
     ``headers`` are the caller's own, ``key`` is sent as a bearer token, ``timeout`` is in seconds without any data.
     """
@@ -106,10 +106,10 @@ class Exchange:
         self.has_begun = False
         self._request = request
         self._pause = pause
-        self._place = origin_of(request.url)
+        self._origin = origin_of(request.url)
         self._url = request.url
         self._body: ResponseBody | None = None
-        self._thread: str | None = None  # the id that a server of this package gave it
+        self._conversation: str | None = None  # the id that a server of this package gave it
         self._is_complete = False
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
@@ -121,8 +121,8 @@ class Exchange:
                         yield events
                 self._is_complete = True
             finally:
-                if not self._is_complete and self._thread is not None:
-                    await self._stop(client, self._thread)
+                if not self._is_complete and self._conversation is not None:
+                    await self._stop(client, self._conversation)
 
     def _client(self) -> httpx.AsyncClient:
         try:
@@ -177,7 +177,14 @@ class Exchange:
     async def _over_one(self, client: httpx.AsyncClient, request: httpx.Request) -> AsyncGenerator[list[Event], None]:
         response = await self._send(client, request)
         try:
-            body = self._body_of(response)
+            if self._body is None:
+                self.has_begun = True
+                self._body = ResponseBody(response.headers, self._origin)
+                if self._request.conversation is not None:
+                    self._conversation = response.headers.get("x-thread-id")
+            elif (stream := self._body.stream) is not None:
+                stream.reconnected()
+            body = self._body  # the first connection's reader also reads those that replace it
             async for data in response.aiter_bytes():
                 if events := [*body.feed(data)]:
                     yield events
@@ -185,17 +192,6 @@ class Exchange:
                     break
         finally:
             await response.aclose()
-
-    def _body_of(self, response: httpx.Response) -> ResponseBody:
-        """Returns the reader of the response; the first connection's reader also reads those that replace it."""
-        if self._body is None:
-            self.has_begun = True
-            self._body = ResponseBody(response.headers, self._place)
-            if self._request.conversation is not None:
-                self._thread = response.headers.get("x-thread-id")
-        elif (stream := self._body.stream) is not None:
-            stream.reconnected()
-        return self._body
 
     def _is_cut(self) -> bool:
         """Whether the reader of the wire will report that the response is not whole."""
@@ -224,18 +220,15 @@ class Exchange:
         if stream is None or not stream.is_resumable:
             return None
         is_same = self._request.body is None and stream.last_event_id
-        url = self._url if is_same else self._stream_url()
-        if url is None:
-            return None
+        conversation = self._conversation or self._request.conversation
+        url = self._url
+        if not is_same:
+            if conversation is None:
+                return None
+            parts = split_url(url)
+            url = parts._replace(path=f"{parts.path.rstrip('/')}/{quote(conversation, safe='')}/stream").geturl()
         after = {"Last-Event-ID": stream.last_event_id} if stream.last_event_id else {}
         return client.build_request("GET", url, headers={**self._headers("text/event-stream"), **after})
-
-    def _stream_url(self) -> str | None:
-        thread = self._thread or self._request.conversation
-        if thread is None:
-            return None
-        parts = split_url(self._url)
-        return parts._replace(path=f"{parts.path.rstrip('/')}/{quote(thread, safe='')}/stream").geturl()
 
     async def _send(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
         """Returns the response, after redirections that are safe; raises for one that is an error."""
@@ -261,21 +254,22 @@ class Exchange:
         is_private = request.method == "POST" or self._request.key is not None or bool(self._request.headers)
         if (is_private and not is_same) or (request.method == "POST" and response.status_code not in (307, 308)):
             raise ModelError(
-                f"{self._place} redirects to {origin_of(str(to))}{to.path}. Neither the conversation nor a key is sent "
-                "there unasked. If you trust that address, use it as the model's."
+                f"{self._origin} redirects to {origin_of(str(to))}{to.path}. Neither the conversation nor a key is "
+                "sent there unasked. If you trust that address, use it as the model's."
             )
         if request.method == "POST":
             self._url = str(to)
-        return client.build_request(request.method, to, headers=_without_host(request), content=request.content)
+        headers = {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
+        return client.build_request(request.method, to, headers=headers, content=request.content)
 
     # The stop
 
-    async def _stop(self, client: httpx.AsyncClient, thread: str) -> None:
+    async def _stop(self, client: httpx.AsyncClient, conversation: str) -> None:
         """Asks a server of this package to stop the turn, since nobody reads it. Failures are ignored."""
         parts = split_url(self._url)
         if not parts.path.endswith("/api/chat"):
             return
-        path = f"{parts.path.removesuffix('/chat')}/threads/{quote(thread, safe='')}/stop"
+        path = f"{parts.path.removesuffix('/chat')}/threads/{quote(conversation, safe='')}/stop"
         with suppress(Exception):
             async with asyncio.timeout(_STOP_WITHIN):
                 await client.post(parts._replace(path=path, query="").geturl(), headers=self._headers("*/*"))
@@ -287,10 +281,6 @@ class _NotNow(Exception):
 
 class _NotKept(Exception):
     """The server has not kept the rest."""
-
-
-def _without_host(request: httpx.Request) -> dict[str, str]:
-    return {name: value for name, value in request.headers.items() if name not in ("host", "content-length")}
 
 
 async def _raise_error(response: httpx.Response) -> None:
@@ -306,8 +296,8 @@ async def _raise_error(response: httpx.Response) -> None:
                     break
     finally:
         await response.aclose()
-    kept = {name: value for name, value in response.headers.items() if name not in ("content-encoding",)}
+    headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
     short = httpx.Response(
-        response.status_code, headers=kept, content=body[:_MAX_ERROR_BYTES], request=response.request
+        response.status_code, headers=headers, content=body[:_MAX_ERROR_BYTES], request=response.request
     )
     raise httpx.HTTPStatusError(f"HTTP {response.status_code}", request=response.request, response=short)

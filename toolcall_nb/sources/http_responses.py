@@ -52,7 +52,9 @@ def response_events(response: Any) -> Generator[list[Event], None, None]:
     """
     try:
         if (status := _status(response)) >= 400:
-            _read(response)
+            with suppress(Exception):  # reads the body before it is closed, so that an error message can quote it
+                if _content(response) is None:
+                    response.read()
             raise _HttpError(status, response)
         body = _body(response)
         for piece in _pieces(response):
@@ -82,13 +84,12 @@ async def response_events_async(response: Any) -> AsyncGenerator[list[Event], No
 
 
 def _body(response: Any) -> ResponseBody:
-    given = getattr(response, "headers", None)
-    headers = {str(name): str(value) for name, value in given.items()} if given is not None else {}
-    url, place = getattr(response, "url", None), "The server"
+    items = (getattr(response, "headers", None) or {}).items()
+    url, server = getattr(response, "url", None), "The server"
     if url:
         with suppress(UsageError):
-            place = origin_of(str(url))
-    return ResponseBody(headers, place)
+            server = origin_of(str(url))
+    return ResponseBody({str(name): str(value) for name, value in items}, server)
 
 
 def _package(thing: Any) -> str | None:
@@ -127,10 +128,3 @@ def _pieces(response: Any) -> Iterable[bytes]:
         case _:
             pieces = iter(lambda: response.read1(_PIECE), b"")
     return pieces
-
-
-def _read(response: Any) -> None:
-    """Reads the body before the response is closed, so that an error message can quote it."""
-    with suppress(Exception):
-        if _content(response) is None:
-            response.read()

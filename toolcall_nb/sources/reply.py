@@ -40,8 +40,8 @@ class Reply:
     ``used_ids`` are the call ids of the chat so far. In a text dialect a repeated id means the same call, as the
     dialect says. In a native stream it means the same call only if name and input are equal, and another call if they
     are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
-    its text that could not be parsed. ``fixed`` are the ids of calls that the rest of the reply cannot change, because
-    they may run already.
+    its text that could not be parsed. ``fixed`` are the ids of calls that later events cannot change, because they may
+    run already.
 
     ``unclosed`` are the ids of calls that only the end of their text closed, so that text may be missing. If the reply
     goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise these calls do not
@@ -97,16 +97,16 @@ class Reply:
                 return [*before, *map(ev.ToolInterrupted, incomplete), event]
         if not isinstance(event, Event):
             raise ModelError(f"The model sent {event!r:.100}, which is no event of toolcall_nb.core.events.")
-        return self._own(event)
+        return self._with_chat_id(event)
 
     def close(self) -> list[Event]:
         """Returns the withheld events and the ends of open blocks; nothing the second time."""
-        found = [*self._close_detector()]
+        closing = [*self._close_detector()]
         withheld, self._withheld = self._withheld, {}
         for raw, events in withheld.items():
-            found += _with_id(self._new_id(raw, events[0]), events)
+            closing += _with_id(self._new_id(raw, events[0]), events)
         ends, self._open = list(self._open.values()), {}
-        return [*found, *ends]
+        return [*closing, *ends]
 
     def end_cut_off_calls(self) -> Iterator[Event]:
         """Ends the calls that the end of a cut-off reply closed, so that they do not run; for after `close`.
@@ -140,24 +140,24 @@ class Reply:
         """Passes the text of a block through a detector. Each block has its own, with its own ids."""
         if isinstance(event, ev.TextDelta):
             self._detector = self._detector or dialects.detector(self._dialect)
-            for found in self._detector.feed(event.delta):
-                yield from self._own(found)
+            for detected in self._detector.feed(event.delta):
+                yield from self._with_chat_id(detected)
         elif self._detector is not None:
             yield from self._close_detector()
             self._ids.clear()
 
     def _close_detector(self) -> Iterator[Event]:
         detector, self._detector = self._detector, None
-        for found in detector.close() if detector else ():
-            for event in self._own(found):
+        for detected in detector.close() if detector else ():
+            for event in self._with_chat_id(detected):
                 if isinstance(event, ev.ToolInputAvailable):
                     self.unclosed.add(event.tool_call_id)
                 elif isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None):
                     self.unclosed.discard(event.tool_call_id)
                 yield event
 
-    def _own(self, event: Any) -> list[Event]:
-        """The event with the chat's call id."""
+    def _with_chat_id(self, event: Any) -> list[Event]:
+        """Returns the event with the chat's id of its call, or what replaces it."""
         block = _BLOCKS.get(type(event))
         if block is not None:
             return self._in_block(event, block)
@@ -185,48 +185,48 @@ class Reply:
 
     def _begin_call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> list[Event]:
         raw = event.tool_call_id
-        own = self._ids.get(raw)
-        known = self.calls.get(own) if own is not None else None
+        call_id = self._ids.get(raw)
+        earlier = self.calls.get(call_id) if call_id is not None else None
         withheld = self._withheld.pop(raw, [])
         is_start = isinstance(event, ev.ToolInputStart)
-        is_other = self._dialect == "native" or own in self.fixed
-        if known is not None and known.input is not MISSING and is_other:
+        is_other = self._dialect == "native" or call_id in self.fixed
+        if earlier is not None and earlier.input is not MISSING and is_other:
             if is_start and raw:
                 self._withheld[raw] = [*withheld, event]
                 return []
-            if raw and (known.name, known.input) == (event.tool_name, getattr(event, "input", MISSING)):
+            if raw and (earlier.name, earlier.input) == (event.tool_name, getattr(event, "input", MISSING)):
                 return []
-            known = None
-        if own is None or known is None or (is_start and not raw):
-            own = self._new_id(raw, event)
+            earlier = None
+        if call_id is None or earlier is None or (is_start and not raw):
+            call_id = self._new_id(raw, event)
         if not isinstance(event, ev.ToolInputStart):
-            call = self.calls[own]
+            call = self.calls[call_id]
             call.input, call.is_wrong = event.input, isinstance(event, ev.ToolInputError)
-        return _with_id(own, [*withheld, event])
+        return _with_id(call_id, [*withheld, event])
 
     def _new_id(self, raw: str, event: Any) -> str:
         """Returns an id that no other call of the chat has: the model's own if it is free."""
         number = 2 if raw else 1
-        own = raw or "call_1"
-        while own in self._used_ids:
-            own = f"{raw}-{number}" if raw else f"call_{number}"
+        call_id = raw or "call_1"
+        while call_id in self._used_ids:
+            call_id = f"{raw}-{number}" if raw else f"call_{number}"
             number += 1
-        self._used_ids.add(own)
-        self._ids[raw] = own
-        self.calls[own] = ReplyCall(event.tool_name)
-        return own
+        self._used_ids.add(call_id)
+        self._ids[raw] = call_id
+        self.calls[call_id] = ReplyCall(event.tool_name)
+        return call_id
 
     def _retract(self, event: ev.ToolRetracted) -> list[Event]:
-        own = self._ids.pop(event.tool_call_id, None)
-        if own is None:
+        call_id = self._ids.pop(event.tool_call_id, None)
+        if call_id is None:
             return []
-        call = self.calls.pop(own)
-        self._used_ids.discard(own)
+        call = self.calls.pop(call_id)
+        self._used_ids.discard(call_id)
         successor = event.successor
         if successor is not None:
             successor = self._ids.get(successor) or self._new_id(successor, ev.ToolInputStart(successor, call.name))
-        return [replace(event, tool_call_id=own, successor=successor)]
+        return [replace(event, tool_call_id=call_id, successor=successor)]
 
 
-def _with_id(own: str, events: Sequence[Any]) -> list[Event]:
-    return [event if event.tool_call_id == own else replace(event, tool_call_id=own) for event in events]
+def _with_id(call_id: str, events: Sequence[Any]) -> list[Event]:
+    return [event if event.tool_call_id == call_id else replace(event, tool_call_id=call_id) for event in events]

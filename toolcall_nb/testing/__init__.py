@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from toolcall_nb.models.faults import with_faults
+    from toolcall_nb.models.base import with_faults
     from toolcall_nb.models.mock.model import MockModel
     from toolcall_nb.models.replay import ReplayModel
     from toolcall_nb.testing import faults
@@ -41,7 +41,7 @@ _MODULES = {
     "ReplayModel": "toolcall_nb.models.replay",
     "assert_calls": "toolcall_nb.testing.call_assertions",
     "cassette": "toolcall_nb.testing.cassettes",
-    "with_faults": "toolcall_nb.models.faults",
+    "with_faults": "toolcall_nb.models.base",
 }
 
 

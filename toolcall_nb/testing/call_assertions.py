@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -11,8 +12,7 @@ from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.runs.alignment import align
-from toolcall_nb.testing.call_matching import first_matches, maximum_matching
-from toolcall_nb.testing.value_differences import difference_lines, fits, value_differences
+from toolcall_nb.testing.differences import difference_lines, fits, value_differences
 
 CallOrder: TypeAlias = Literal["strict", "subsequence", "any", "superset", "subset"]
 ArgumentRule: TypeAlias = Literal["exact", "subset", "ignore"] | Collection[str] | Callable[[Any, Any], bool]
@@ -107,9 +107,12 @@ class _Comparison:
             return {n: n for n in range(min(len(self._expected), len(self._actual))) if self._fits(n, n)}
         if order == "subsequence":
             return first_matches(len(self._expected), len(self._actual), self._fits)
-        places = range(len(self._actual))
+        positions = range(len(self._actual))
         return maximum_matching(
-            [[place for place in places if self._fits(number, place)] for number in range(len(self._expected))]
+            [
+                [position for position in positions if self._fits(number, position)]
+                for number in range(len(self._expected))
+            ]
         )
 
     def is_as_expected(self, pairs: Mapping[int, int], order: CallOrder) -> bool:
@@ -118,7 +121,7 @@ class _Comparison:
         return (has_all or order == "subset") and (has_no_others or order in ("subsequence", "superset"))
 
     def report(self, pairs: Mapping[int, int], order: CallOrder) -> Iterator[str]:
-        """Yields the lines of the message: all calls, with the place of each in the run, aligned."""
+        """Yields the lines of the message: all calls, with the position of each in the run, aligned."""
         yield f"The calls of the run are not as expected ({_ORDERS[order]})."
         yield "= as expected, ~ other arguments, - missing, + not expected"
         yield ""
@@ -130,58 +133,59 @@ class _Comparison:
 
     def _rows(self, pairs: Mapping[int, int], order: CallOrder) -> Iterator[str]:
         needs_all, allows_others = order != "subset", order in ("subsequence", "superset")
-        for number, place in self._aligned(pairs, order):
-            if place is None:
+        for number, position in self._aligned(pairs, order):
+            if position is None:
                 if needs_all and number is not None:
                     yield f"     - {self._expected[number]}"
                 continue
-            call = self._actual[place]
+            call = self._actual[position]
             if number is None:
-                yield f"{place + 1:>4} {' ' if allows_others else '+'} {_line_of(call)}"
-            elif self._fits(number, place):
-                yield f"{place + 1:>4} = {_line_of(call)}"
+                yield f"{position + 1:>4} {' ' if allows_others else '+'} {_line_of(call)}"
+            elif self._fits(number, position):
+                yield f"{position + 1:>4} = {_line_of(call)}"
             else:
-                yield f"{place + 1:>4} ~ {_line_of(call)}"
+                yield f"{position + 1:>4} ~ {_line_of(call)}"
                 yield from (f"         {line}" for line in self._expected[number].differences(call))
 
     def _aligned(self, pairs: Mapping[int, int], order: CallOrder) -> list[tuple[int | None, int | None]]:
         """Returns the positions of expected and actual calls in the order of the run, in pairs or alone."""
         if order in ("strict", "subsequence"):
-            shown = dict(align([str(one) for one in self._expected], [*map(_line_of, self._actual)], self._score).pairs)
+            expected_lines, actual_lines = [*map(str, self._expected)], [*map(_line_of, self._actual)]
+            partners = dict(align(expected_lines, actual_lines, self._score).pairs)
         else:
-            shown = {**pairs, **self._same_names(pairs)}
-        expected = {place: number for number, place in shown.items()}
+            partners = {**pairs, **self._same_names(pairs)}
+        expected = {position: number for number, position in partners.items()}
         rows: list[tuple[int | None, int | None]] = []
-        missing = [number for number in range(len(self._expected)) if number not in shown]
-        for place in range(len(self._actual)):
-            number = expected.get(place)
+        missing = [number for number in range(len(self._expected)) if number not in partners]
+        for position in range(len(self._actual)):
+            number = expected.get(position)
             while number is not None and missing and missing[0] < number:
                 rows.append((missing.pop(0), None))
-            rows.append((number, place))
+            rows.append((number, position))
         return [*rows, *((number, None) for number in missing)]
 
     def _score(self, one: int, other: int) -> int:
         return 3 if self._fits(one, other) else int(self._expected[one].name == self._actual[other].name)
 
     def _same_names(self, pairs: Mapping[int, int]) -> dict[int, int]:
-        """Pairs the calls that are left by their names."""
+        """Pairs the calls without a partner by their names."""
         used = set(pairs.values())
-        places: dict[str, list[int]] = {}
-        for place in reversed(range(len(self._actual))):
-            if place not in used:
-                places.setdefault(self._actual[place].name, []).append(place)
-        left = [number for number in range(len(self._expected)) if number not in pairs]
-        return {number: found.pop() for number in left if (found := places.get(self._expected[number].name))}
+        unpaired: dict[str, list[int]] = {}  # positions of actual calls, by the name
+        for position in reversed(range(len(self._actual))):
+            if position not in used:
+                unpaired.setdefault(self._actual[position].name, []).append(position)
+        missing = [number for number in range(len(self._expected)) if number not in pairs]
+        return {number: same.pop() for number in missing if (same := unpaired.get(self._expected[number].name))}
 
 
 def _folded(rows: Iterable[str]) -> Iterator[str]:
-    """Yields the rows, with the number of them in the place of many that are as expected."""
+    """Yields the rows, with the number of them instead of many that are as expected."""
     for is_same, group in groupby(rows, key=lambda row: row[5:6] == "="):
-        found = list(group)
-        hidden = len(found) - 2 * _NEIGHBOURS
+        block = list(group)
+        hidden = len(block) - 2 * _NEIGHBOURS
         if is_same and hidden > 1:
-            found[_NEIGHBOURS:-_NEIGHBOURS] = [f"     = {hidden:,} more"]
-        yield from found
+            block[_NEIGHBOURS:-_NEIGHBOURS] = [f"     = {hidden:,} more"]
+        yield from block
 
 
 _ORDERS: Mapping[CallOrder, str] = {
@@ -244,3 +248,53 @@ def _call_line(name: str, arguments: Any) -> str:
     )
     text = f"{name}({inner})"
     return text if len(text) <= _MAX_LINE else f"{text[:_MAX_LINE]}… ({len(text):,} characters)"
+
+
+# Matching ---------------------------------------------------------------------------------------------------
+
+
+def first_matches(expected: int, actual: int, fits: Callable[[int, int], bool]) -> dict[int, int]:
+    """Pairs each expected item with the next one that fits, in order; ends where none does.
+
+    If there is a subsequence that fits all, this finds one: the earliest partner leaves the most for later items.
+    """
+    pairs: dict[int, int] = {}
+    for position in range(actual):
+        if len(pairs) < expected and fits(len(pairs), position):
+            pairs[len(pairs)] = position
+    return pairs
+
+
+def maximum_matching(fits: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Pairs as many items as possible, each with one of the positions that it fits.
+
+    This is Kuhn's algorithm: an item whose positions are taken makes others change theirs, where they can. So the
+    number of pairs does not depend on the order of the items, as it does when each takes the first free position.
+    """
+    pairs: dict[int, int] = {}
+    items: dict[int, int] = {}  # the same, by the position
+    for item in range(len(fits)):
+        position, reached = _free_position(item, fits, items)
+        while position is not None:
+            mover = reached[position]
+            former = pairs.get(mover)
+            pairs[mover], items[position] = position, mover
+            position = former
+    return pairs
+
+
+def _free_position(
+    item: int, fits: Sequence[Sequence[int]], items: Mapping[int, int]
+) -> tuple[int | None, dict[int, int]]:
+    """Returns a free position that changes can reach, or None; and by each reached position the item to take it."""
+    reached: dict[int, int] = {}
+    waiting = deque([item])
+    while waiting:
+        here = waiting.popleft()
+        for position in fits[here]:
+            if position not in reached:
+                reached[position] = here
+                if position not in items:
+                    return position, reached
+                waiting.append(items[position])
+    return None, reached

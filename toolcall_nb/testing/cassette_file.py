@@ -27,7 +27,7 @@ from toolcall_nb.core.files import open_regular
 from toolcall_nb.core.json_text import read_json
 from toolcall_nb.core.recording import REPLY_END, REQUEST, is_recording_header, read_recording
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.transcript import State, Transcript
+from toolcall_nb.core.transcript import State, ToolCall, Transcript
 from toolcall_nb.errors import ModelError, UsageError
 from toolcall_nb.models.base import OPTIONAL_MEMBERS
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
@@ -64,7 +64,7 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
 class RecordedRequest(Struct, frozen=True, kw_only=True):
     """A request with its reply: events, and at their end perhaps an error.
 
-    ``tools`` are definitions by name. ``given`` are the messages, if the file has them; else they are those of
+    ``tools`` are definitions by name. ``saved_messages`` are the messages, if the file has them; else they are those of
     ``transcript``, as a chat with this ``dialect`` sends them. ``members`` are those of `OPTIONAL_MEMBERS` that the
     model had, ``suspended`` its ``suspended_calls`` after the reply.
     """
@@ -73,7 +73,7 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
     tools: Object
     transcript: Transcript
     dialect: str = "native"
-    given: tuple[Object, ...] | None = None
+    saved_messages: tuple[Object, ...] | None = None
     events: list[Event] = field(default_factory=list)
     error: ModelError | None = None
     members: Mapping[str, bool] = {}
@@ -81,8 +81,8 @@ class RecordedRequest(Struct, frozen=True, kw_only=True):
 
     def messages(self, tools: Sequence[Tool]) -> list[Object]:
         """Returns the messages as they are compared. ``tools`` are for a dialect that describes them in its text."""
-        if self.given is not None:
-            return list(self.given)
+        if self.saved_messages is not None:
+            return list(self.saved_messages)
         return message_bodies(message_groups(request_messages(self.transcript, self.dialect, Registry(tools))))
 
 
@@ -169,33 +169,38 @@ class _Reader:
             self._open = None
             self.reply_messages.add(len(self.transcript.messages) - 1)
 
-    def _end_run(self, about: Object) -> None:
+    def _end_run(self, data: Object) -> None:
         """Reads the end of a reply of a model that may run calls."""
-        request, suspended, finish = self.requests[-1], about.get("suspended"), about.get("finish")
+        request, suspended, finish = self.requests[-1], data.get("suspended"), data.get("finish")
         if isinstance(suspended, list):
             self.requests[-1] = replace(request, suspended=frozenset(map(str, suspended)))
         if isinstance(finish, dict):
             request.events.append(from_dict(finish))
         self.end_reply()
 
-    def _begin(self, about: Object) -> None:
+    def _begin(self, data: Object) -> None:
         if self._open is not None and not self._open.events:
             self.requests.pop()  # a chat's request that failed and was repeated
         self.end_reply()
-        if isinstance(tools := about.get("tools"), list):
+        if isinstance(tools := data.get("tools"), list):
             self._tools = tool_bodies(tool for tool in tools if isinstance(tool, dict))
-        given = about.get("messages")
-        if isinstance(given, list):
+        messages: tuple[Object, ...] | None = None
+        if isinstance(changed := data.get("messages"), list):
             before = self.requests[-1].messages(()) if self.requests else []
-            unchanged = about.get("unchanged")
-            given = (*before[: unchanged if isinstance(unchanged, int) else 0], *given)
+            unchanged = data.get("unchanged")
+            messages = (*before[: unchanged if isinstance(unchanged, int) else 0], *changed)
+        members = data.get("members")
         self._open = RecordedRequest(
-            model=f"{about.get('model', '')}",
+            model=f"{data.get('model', '')}",
             tools=self._tools,
             transcript=self._builder.transcript,
-            dialect=f"{about.get('dialect', 'native')}",
-            given=given if isinstance(given, tuple) else None,
-            members=_members_of(about.get("members")),
+            dialect=f"{data.get('dialect', 'native')}",
+            saved_messages=messages,
+            members={
+                name: value
+                for name, value in (members.items() if isinstance(members, dict) else ())
+                if name in OPTIONAL_MEMBERS and isinstance(value, bool)
+            },
         )
         self.requests.append(self._open)
 
@@ -217,11 +222,6 @@ class _Reader:
         if isinstance(event, CALL_ENDS):
             return event.tool_call_id in self._run_elsewhere
         return True
-
-
-def _members_of(data: Json) -> Mapping[str, bool]:
-    members = data if isinstance(data, dict) else {}
-    return {name: value for name, value in members.items() if name in OPTIONAL_MEMBERS and isinstance(value, bool)}
 
 
 def _error_of(data: Object) -> ModelError:
@@ -247,17 +247,17 @@ def _result_of(data: Object) -> RecordedResult:
     )
 
 
+def recorded_result(name: str, arguments: Json, output: Json, end: Outcome | ToolCall) -> RecordedResult:
+    """Returns the result of a run of a tool, or of a call that has ended."""
+    return RecordedResult(
+        name=name, input=arguments, output=output, error=end.error, display=end.display, model_text=end.model_text
+    )
+
+
 def recorded_results(transcript: Transcript, replies: Container[int]) -> list[RecordedResult]:
     """Returns the results that the program's own tools gave for the calls in ``replies``, messages by their numbers."""
     return [
-        RecordedResult(
-            name=call.name,
-            input=call.input,
-            output=None if call.output is MISSING else call.output,
-            error=call.error,
-            display=call.display,
-            model_text=call.model_text,
-        )
+        recorded_result(call.name, call.input, None if call.output is MISSING else call.output, call)
         for number, message in enumerate(transcript.messages)
         if number in replies
         for call in message.calls

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, to_dict
@@ -17,13 +17,21 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.recording import RECORDING, REPLY_END, REQUEST
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.replay import call_events, message_events
-from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.base import changed_members, model_member
 from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.testing.cassette_file import REQUEST_ERROR, TOOL_RESULT, RecordedResult, recorded_results
+from toolcall_nb.testing.cassette_file import (
+    REQUEST_ERROR,
+    TOOL_RESULT,
+    RecordedResult,
+    recorded_result,
+    recorded_results,
+)
 from toolcall_nb.testing.request_bodies import message_bodies, message_groups, tool_bodies
 from toolcall_nb.tools import Outcome, Tool
+
+_INPUT = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable)
 
 
 class CassetteWriter:
@@ -48,35 +56,26 @@ class CassetteWriter:
     ) -> None:
         """Adds a request to a model with the events of its reply, and the error that ended it."""
         self._add_messages(messages)
-        about: Object = {"model": self._model}
+        request: Object = {"model": self._model}
         if members := changed_members(model):
-            about["members"] = members
-        if (found := tool_bodies(tools)) != self._tools:
-            self._tools = found
-            about["tools"] = [{"name": name, **definition} for name, definition in found.items()]
+            request["members"] = members
+        if (definitions := tool_bodies(tools)) != self._tools:
+            self._tools = definitions
+            request["tools"] = [{"name": name, **definition} for name, definition in definitions.items()]
         body = message_bodies(message_groups(messages))
         if message_bodies(message_groups(self._builder.transcript.messages)) != body:
             same = next((n for n, pair in enumerate(zip(self._body, body, strict=False)) if pair[0] != pair[1]), None)
             same = min(len(self._body), len(body)) if same is None else same
-            about |= {"unchanged": same, "messages": body[same:]}
+            request |= {"unchanged": same, "messages": body[same:]}
         self._body = body
-        self._add(Data(REQUEST, about, transient=True), *_whole_reply(reply, error))
+        self._add(Data(REQUEST, request, transient=True), *_whole_reply(reply, error))
         if suspended := model_member(model, "suspended_calls"):
             self._add(Data(REPLY_END, {"suspended": sorted(suspended)}, transient=True))
         self._replies.add(len(self._builder.transcript.messages) - 1)
 
     def add_result(self, name: str, arguments: Json, outcome: Outcome) -> None:
         """Adds the result of a tool."""
-        self._results.append(
-            RecordedResult(
-                name=name,
-                input=arguments,
-                output=outcome.output,
-                error=outcome.error,
-                display=outcome.display,
-                model_text=outcome.model_text,
-            )
-        )
+        self._results.append(recorded_result(name, arguments, outcome.output, outcome))
 
     def write(self, path: Path) -> None:
         """Writes the file, in one step: there is never half a file."""
@@ -95,14 +94,18 @@ class CassetteWriter:
             self._builder.apply(event)
 
     def _add_messages(self, messages: Sequence[Message]) -> None:
-        """Adds the results and the messages that are new since the last reply."""
-        known = [call for message in self._builder.transcript.messages for call in message.calls]
-        asked = [call for message in messages for call in message.calls]
-        for call, now in zip(known, asked, strict=False):
+        """Adds the results, the answers of a person, and the messages that are new since the last reply."""
+        written = [call for message in self._builder.transcript.messages for call in message.calls]
+        sent = [call for message in messages for call in message.calls]
+        for call, now in zip(written, sent, strict=False):
             if now.is_final and not call.is_final:
-                self._add(*_end_events(now, call.id))
+                events = call_events(replace(now, id=call.id, log=""))
+                self._add(*(event for event in events if not isinstance(event, _INPUT)))
             elif now.approval is not None and call.approval is not None and call.approval.approved is None:
-                self._add(*_answer_events(now, call))
+                if now.original_input is not MISSING:
+                    self._add(ev.ToolInputAvailable(call.id, call.name, now.input))
+                if now.approval.approved is not None:
+                    self._add(ev.ToolApprovalResponse(call.approval.id, now.approval.approved, now.approval.reason))
         count = len(message_groups(self._builder.transcript.messages))
         for group in message_groups(messages)[count:]:
             for message in group:
@@ -110,8 +113,8 @@ class CassetteWriter:
 
     def _unseen_results(self) -> Iterator[Object]:
         """Yields the results that no call of the transcript has: those of the last calls, and of calls in text."""
-        found = recorded_results(self._builder.transcript, self._replies)
-        seen = Counter(json_text(_result_data(result)) for result in found)
+        in_transcript = recorded_results(self._builder.transcript, self._replies)
+        seen = Counter(json_text(_result_data(result)) for result in in_transcript)
         for data in map(_result_data, self._results):
             key = json_text(data)
             if not seen[key]:
@@ -120,32 +123,8 @@ class CassetteWriter:
 
 
 def _result_data(result: RecordedResult) -> Object:
-    fields = {
-        "name": result.name,
-        "input": result.input,
-        "output": result.output,
-        "error": result.error,
-        "display": result.display,
-        "modelText": result.model_text,
-    }
+    fields = {"modelText" if name == "model_text" else name: value for name, value in asdict(result).items()}
     return {name: value for name, value in fields.items() if value is not None}
-
-
-def _end_events(call: ToolCall, call_id: str) -> Iterator[Event]:
-    """The events from a call's complete input to its end."""
-    for event in call_events(replace(call, id=call_id, log="")):
-        if not isinstance(event, ev.ToolInputStart | ev.ToolInputDelta | ev.ToolInputAvailable):
-            yield event
-
-
-def _answer_events(answered: ToolCall, call: ToolCall) -> Iterator[Event]:
-    """Yields a person's answer to the question about a call, with the edited arguments."""
-    assert answered.approval is not None
-    assert call.approval is not None
-    if answered.original_input is not MISSING:
-        yield ev.ToolInputAvailable(call.id, call.name, answered.input)
-    if answered.approval.approved is not None:
-        yield ev.ToolApprovalResponse(call.approval.id, answered.approval.approved, answered.approval.reason)
 
 
 def _whole_reply(reply: Iterable[Event], error: ModelError | None) -> Iterator[Event]:
@@ -176,13 +155,13 @@ _PIECES: dict[type, str] = {ev.TextDelta: "delta", ev.ReasoningDelta: "delta", e
 def _joined(reply: Iterable[Event]) -> Iterator[Event]:
     """Yields the events with neighbouring pieces as one, and without the pieces of an input that follows as a whole."""
     held: list[Event] = []  # the start of a call, if the pieces may be its input
-    for about, group in groupby(reply, key=_without_piece):
+    for common, group in groupby(reply, key=_without_piece):
         events = list(group)
         name = _PIECES.get(type(events[0]))
-        whole = events if name is None else [replace(about, **{name: "".join(getattr(e, name) for e in events)})]
-        if isinstance(about, ev.ToolInputAvailable) and _is_repeated(held, about):
+        whole = events if name is None else [replace(common, **{name: "".join(getattr(e, name) for e in events)})]
+        if isinstance(common, ev.ToolInputAvailable) and _is_repeated(held, common):
             held = []
-        if not isinstance(about, ev.ToolInputDelta) or not held or not isinstance(held[-1], ev.ToolInputStart):
+        if not isinstance(common, ev.ToolInputDelta) or not held or not isinstance(held[-1], ev.ToolInputStart):
             yield from held
             held = []
         held += whole
@@ -195,7 +174,7 @@ def _without_piece(event: Any) -> Any:
 
 
 def _is_repeated(held: Sequence[Any], whole: ev.ToolInputAvailable) -> bool:
-    """Whether the held events are the start of this call, with nothing that it has not."""
+    """Whether the held events are the start of this call, and every field of the start is in the call too."""
     start = held[0] if held else None
     return isinstance(start, ev.ToolInputStart) and all(
         getattr(start, name) == getattr(whole, name) for name in start.__struct_fields__

@@ -3,17 +3,21 @@
 with cassette("rows.jsonl", model="openai:gpt-5", record="once") as tape:
     chat = Chat(tape, tools=tape.tools([sql]))
     chat.send("How many rows?")
+
+`CassettesOfTest` opens the cassettes of a test, for the fixture ``toolchat_cassette``.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from toolcall_nb import models
 from toolcall_nb.core.events import Event, Json, Object
@@ -26,8 +30,8 @@ from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.sources.provider_errors.translation import as_model_error
 from toolcall_nb.testing.cassette_file import RecordedResult, read_cassette
 from toolcall_nb.testing.cassette_writing import CassetteWriter
+from toolcall_nb.testing.differences import explain_call, explain_request, last_text
 from toolcall_nb.testing.request_bodies import comparable_request, message_bodies, message_groups, tool_bodies
-from toolcall_nb.testing.request_differences import explain_call, explain_request, last_text
 from toolcall_nb.tools import Outcome, ProgressCallback, Registry, Tool, ToolSource, as_tools
 
 RecordMode: TypeAlias = Literal["none", "once", "all"]
@@ -72,7 +76,8 @@ def open_cassette(
         return Cassette(path, _Recorder(model, dialect))
     if not path.exists():
         raise UsageError(f"There is no cassette {path}. Record it with record='once' and a model.")
-    return Cassette(path, _Player(path, None if model is None else _name_of(model), tools, advice))
+    name = model if isinstance(model, str | None) else model_name(model)
+    return Cassette(path, _Player(path, name, tools, advice))
 
 
 class Cassette(ModelWrapper):
@@ -97,9 +102,14 @@ class Cassette(ModelWrapper):
 
     def tools(self, tools: ToolSource) -> Registry:
         """Returns the tools, so that their results are recorded, and replayed without running them."""
-        found = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
-        self._mode.expect(found)
-        return Registry(_wrapped(tool, self._mode.run) for tool in found.values())
+        registry = tools if isinstance(tools, Registry) else Registry(as_tools(tools))
+        self._mode.expect(registry)
+        return Registry(
+            _CassetteTool(
+                **{name: getattr(tool, name) for name in Tool.__struct_fields__}, original=tool, play=self._mode.run
+            )
+            for tool in registry.values()
+        )
 
     def finish(self, *, write: bool = True) -> None:
         """Ends the cassette: writes the file, unless ``write`` is false, or raises `CassetteError` for what differed.
@@ -182,7 +192,7 @@ class _Player:
         for member, value in (recorded.requests[0].members if recorded.requests else {}).items():
             setattr(self, member, value)
         self.failures: list[CassetteError] = []
-        self._place = 0
+        self._next = 0  # the index of the next request
         self._results: dict[str, deque[RecordedResult]] = defaultdict(deque)
         for result in recorded.results:
             self._results[_key(result.name, result.input)].append(result)
@@ -191,22 +201,21 @@ class _Player:
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         with self._lock:
-            place = self._place
-            self._place += 1
-        known = self._requests[place].model if place < len(self._requests) else self.name
-        body = message_bodies(message_groups(messages))
-        asked = _saved(comparable_request(self._model or known, tool_bodies(tools), body))
-        if place >= len(self._requests) or self._body(place, tools) != asked:
+            index = self._next
+            self._next += 1
+        model = self._model or (self._requests[index].model if index < len(self._requests) else self.name)
+        body = _saved(comparable_request(model, tool_bodies(tools), message_bodies(message_groups(messages))))
+        if index >= len(self._requests) or self._body(index, tools) != body:
             bodies = [self._body(number, tools) for number in range(len(self._requests))]
-            self._fail(explain_request(asked, bodies, place))
-        request = self._requests[place]
+            raise self._failure(explain_request(body, bodies, index))
+        request = self._requests[index]
         self.suspended_calls = request.suspended
         yield from as_live(request.events, Pace(None))
         if request.error is not None:
             raise request.error
 
-    def _body(self, place: int, tools: Sequence[Tool]) -> Object:
-        request = self._requests[place]
+    def _body(self, index: int, tools: Sequence[Tool]) -> Object:
+        request = self._requests[index]
         return _saved(comparable_request(request.model, request.tools, request.messages(tools)))
 
     def expect(self, tools: Registry) -> None:
@@ -216,35 +225,36 @@ class _Player:
 
     def run(self, tool: Tool, arguments: Json, on_progress: ProgressCallback | None, value_expression: str) -> Outcome:
         with self._lock:
-            found = self._results[_key(tool.name, arguments)]
-            recorded = found.popleft() if found else None
+            results = self._results[_key(tool.name, arguments)]
+            recorded = results.popleft() if results else None
         if self._runs_tools or not _is_bound(tool, arguments):
             return tool.run(arguments, on_progress, value_expression)
         if recorded is not None:
             return recorded.outcome()
-        left = [one.input for results in list(self._results.values()) for one in results if one.name == tool.name]
-        try:
-            self._fail(explain_call(tool.name, arguments, left))
-        except CassetteError as error:
-            return Outcome(error=f"{error}", exception=error)
+        unused = [each.input for results in [*self._results.values()] for each in results if each.name == tool.name]
+        error = self._failure(explain_call(tool.name, arguments, unused))
+        return Outcome(error=f"{error}", exception=error)
 
     def check(self) -> None:
         """Raises `CassetteError` for the first failure, or else for what was not used."""
         if self.failures:
             raise self.failures[0]
-        unused = range(self._place, len(self._requests))
+        count = len(self._requests) - self._next
+        if count > 0:
+            first = last_text(self._body(self._next, ()))
+            line = f"{count} of {len(self._requests)} recorded requests were not made. The first: {first}"
+            raise self._failure([line])
+        unused = [each for results in self._results.values() for each in results if each.name in self._expected_tools]
         if unused:
-            first = last_text(self._body(unused[0], ()))
-            self._fail([f"{len(unused)} of {len(self._requests)} recorded requests were not made. The first: {first}"])
-        left = [one for results in self._results.values() for one in results if one.name in self._expected_tools]
-        if left:
-            shown = json.dumps(left[0].input, ensure_ascii=False, default=str)[:200]
-            self._fail([f"{len(left)} recorded tool results were not used. The first: {left[0].name} with {shown}"])
+            arguments = json.dumps(unused[0].input, ensure_ascii=False, default=str)[:200]
+            call = f"{unused[0].name} with {arguments}"
+            raise self._failure([f"{len(unused)} recorded tool results were not used. The first: {call}"])
 
-    def _fail(self, lines: Iterator[str] | Sequence[str]) -> NoReturn:
+    def _failure(self, lines: Iterable[str]) -> CassetteError:
+        """Returns the error for a run that differs, and keeps it."""
         text = "\n".join([f"The run is not the one in {self._path}.", *lines, self._advice])
         self.failures.append(CassetteError(text))
-        raise self.failures[-1]
+        return self.failures[-1]
 
 
 class _CassetteTool(Tool, frozen=True, eq=False, kw_only=True):
@@ -255,15 +265,6 @@ class _CassetteTool(Tool, frozen=True, eq=False, kw_only=True):
 
     def run(self, arguments: Json, on_progress: ProgressCallback | None = None, value_expression: str = "") -> Outcome:
         return self.play(self.original, arguments, on_progress, value_expression)
-
-
-def _wrapped(tool: Tool, play: Callable[[Tool, Json, ProgressCallback | None, str], Outcome]) -> Tool:
-    fields: dict[str, Any] = {name: getattr(tool, name) for name in Tool.__struct_fields__}
-    return _CassetteTool(**fields, original=tool, play=play)
-
-
-def _name_of(model: Any) -> str:
-    return model if isinstance(model, str) else model_name(model)
 
 
 def _is_bound(tool: Tool, arguments: Json) -> bool:
@@ -284,3 +285,52 @@ def _saved(value: Object) -> Object:
 def _key(name: str, arguments: Json) -> str:
     saved = saved_value({"input": arguments})[0]
     return json.dumps([name, to_extended_json(saved)], sort_keys=True, default=str)
+
+
+# The cassettes of a test ------------------------------------------------------------------------------------
+
+_LONGEST_NAME = 100
+
+
+class CassettesOfTest:
+    """Opens the cassettes of one test by being called, and ends them all by `finish`."""
+
+    def __init__(self, test_file: Path, test_id: str, record: RecordMode) -> None:
+        self.written: list[Path] = []
+        self._folder = test_file.parent / "cassettes" / test_file.stem
+        self._test, self._record = test_id.partition("::")[2] or test_id, record
+        self._opened: dict[Path, Cassette] = {}
+
+    def __call__(
+        self, model: Any = None, *, tools: ToolMode = "replay", name: str = "", dialect: str = "native"
+    ) -> Cassette:
+        """Opens a cassette, as `toolcall_nb.testing.cassette` does. A second one of the test needs a ``name``."""
+        path = self._folder / f"{_file_name(f'{self._test}--{name}' if name else self._test)}.jsonl"
+        if path in self._opened:
+            raise UsageError(f"The test has opened {path} already. Give the second cassette a name: name=….")
+        if self._record == "none" and not path.exists():
+            raise UsageError(f"There is no cassette {path}. Record it with: pytest --toolchat-record")
+        advice = "If it should be, record it again: pytest --toolchat-record-all, with the name of the test."
+        self._opened[path] = open_cassette(path, model, self._record, tools, dialect, advice)
+        return self._opened[path]
+
+    def finish(self, error: BaseException | None, *, is_failure: bool) -> None:
+        """Ends the cassettes of a test that ended with this error, or with none.
+
+        What was recorded is written if the test passed, or if it failed by an assertion (``is_failure``).
+        """
+        for path, tape in self._opened.items():
+            if tape.is_recording:
+                if error is None or is_failure:
+                    tape.finish()
+                    self.written.append(path)
+            elif error is None:
+                tape.finish()
+            else:
+                tape.explain(error)
+
+
+def _file_name(test: str) -> str:
+    """A name for a file; one that had to be changed has a part that tells it apart."""
+    name = re.sub(r"[^\w.,=\[\]-]+", "-", test.replace("::", "."))[:_LONGEST_NAME]
+    return name if name == test.replace("::", ".") else f"{name}-{hashlib.sha256(test.encode()).hexdigest()[:8]}"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from toolcall_nb.testing.cassettes_of_test import CassettesOfTest
+    from toolcall_nb.testing.cassettes import CassettesOfTest
 
 _OPENED = pytest.StashKey["CassettesOfTest"]()
 _RECORDED = pytest.StashKey[list[str]]()
@@ -46,7 +46,7 @@ def toolchat_cassette(request: pytest.FixtureRequest) -> Iterator[CassettesOfTes
     ``pytest --toolchat-record`` into ``cassettes/<module>/<test>.jsonl`` beside the test's file, and replayed strictly
     by every other run: a test whose requests, tool results or order differ fails.
     """
-    from toolcall_nb.testing.cassettes_of_test import CassettesOfTest
+    from toolcall_nb.testing.cassettes import CassettesOfTest
 
     opened = CassettesOfTest(request.path, request.node.nodeid, request.config.getoption("toolchat_record"))
     request.node.stash[_OPENED] = opened
@@ -81,6 +81,6 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
     """Explains a failed ``==`` of two transcripts, messages or tool calls by the lines that differ."""
     if op != "==" or "toolcall_nb.core.transcript" not in sys.modules:
         return None
-    from toolcall_nb.testing.transcript_differences import compare_values
+    from toolcall_nb.testing.differences import compare_transcripts
 
-    return compare_values(left, right)
+    return compare_transcripts(left, right)

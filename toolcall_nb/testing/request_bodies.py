@@ -27,13 +27,13 @@ def comparable_request(model: str, tools: Object, messages: Sequence[Object]) ->
 
 def tool_bodies(tools: Iterable[Tool | Object]) -> Object:
     """Returns the definitions of tools by name; a definition may also be an object with the same fields."""
-    found = [
+    definitions = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         if isinstance(tool, Tool)
         else dict(tool)
         for tool in tools
     ]
-    return {f"{tool.pop('name', '')}": tool for tool in found}
+    return {f"{tool.pop('name', '')}": tool for tool in definitions}
 
 
 def message_groups(messages: Iterable[Message]) -> list[MessageGroup]:

@@ -46,17 +46,17 @@ _FORMATS: Mapping[str, str] = {
 }
 
 
-def arguments_for(schema: Object, prompt: str, *, about: str = "", subject: str | None = None) -> Object:
+def arguments_for(schema: Object, prompt: str, *, tool: str = "", subject: str | None = None) -> Object:
     """Returns arguments for a tool whose schema has the type object.
 
-    ``about`` is the tool's name and description; ``subject`` becomes its first text.
+    ``tool`` is the tool's name and description; ``subject`` becomes its first text.
     """
-    return _Maker(schema, facts_of(prompt, about), subject).object(schema, 0)
+    return _Maker(schema, facts_of(prompt, tool), subject).object(schema, 0)
 
 
-def subject_values(schema: Object, prompt: str, about: str = "") -> list[str]:
+def subject_values(schema: Object, prompt: str, tool: str = "") -> list[str]:
     """Returns the possible values of the first text parameter in this prompt; each is worth a call."""
-    facts = facts_of(prompt, about)
+    facts = facts_of(prompt, tool)
     maker = _Maker(schema, facts, None)
     for name, item in schema.get("properties", {}).items():
         item = maker.resolved(item)
@@ -78,7 +78,7 @@ class _Maker:
             for name in ("numbers", "quoted", "names", "sums", "dates", "urls", "emails", "paths")
         }
         self._subject = subject
-        self._left = _MAX_VALUES
+        self._remaining_values = _MAX_VALUES
 
     def resolved(self, schema: Json) -> Object:
         """The schema behind a reference, merged with the keys beside the reference."""
@@ -102,13 +102,14 @@ class _Maker:
 
     def value(self, schema: Object, name: str, depth: int) -> Json:
         """A value for a required parameter; None if the schema asks for too many or too deeply nested values."""
-        self._left -= 1
-        if self._left < 0 or depth > _MAX_VALUE_DEPTH:
+        self._remaining_values -= 1
+        if self._remaining_values < 0 or depth > _MAX_VALUE_DEPTH:
             return None
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
-            return self._choice(schema["enum"])
+            choice = self._named(schema["enum"])
+            return schema["enum"][0] if choice is MISSING else choice
         for key in ("anyOf", "oneOf", "allOf"):
             if schema.get(key):
                 return self._alternative(schema[key], name, depth)
@@ -117,14 +118,18 @@ class _Maker:
             kind = next((item for item in kind if item != "null"), "null")
         makers: Mapping[str, Callable[[], Json]] = {
             "string": lambda: self._text(schema, name),
-            "integer": lambda: self._integer(schema),
-            "number": lambda: self._number(schema),
+            "integer": lambda: _bounded_integer(round(self._next_number(schema)), schema),
+            "number": lambda: _bounded(self._next_number(schema), schema),
             "boolean": lambda: bool(schema.get("default", True)),
             "array": lambda: self._array(schema, name, depth),
             "object": lambda: self.object(schema, depth + 1),
             "null": lambda: None,
         }
-        return makers.get(kind, lambda: self._anything(schema, name))()
+        if kind in makers:
+            return makers[kind]()
+        if "properties" in schema:
+            return self.object(schema, 1)
+        return next(iter(self._pop("numbers")), None) or self._text(schema, name)
 
     def _alternative(self, schemas: list[Json], name: str, depth: int) -> Json:
         options = [self.resolved(schema) for schema in schemas]
@@ -138,8 +143,8 @@ class _Maker:
         options = [self.resolved(item) for item in schema.get("anyOf", ())] or [schema]
         for option in options:
             kind = option.get("type")
-            if "enum" in option and (found := self._named(option["enum"])) is not MISSING:
-                return found
+            if "enum" in option and (choice := self._named(option["enum"])) is not MISSING:
+                return choice
             if kind in ("integer", "number") and self._unused["numbers"] and self._facts.words & set(words(name)):
                 return self.value(option, name, 0)
             if kind == "boolean" and set(words(name)) <= self._facts.words:
@@ -151,10 +156,6 @@ class _Maker:
 
     def _named(self, choices: Iterable[Json]) -> Json:
         return next((item for item in choices if set(words(str(item))) <= self._facts.words), MISSING)
-
-    def _choice(self, choices: list[Json]) -> Json:
-        found = self._named(choices)
-        return choices[0] if found is MISSING else found
 
     def _source(self, schema: Object, name: str) -> str | None:
         by_format = {"date": "dates", "uri": "urls", "email": "emails", "path": "paths"}
@@ -198,17 +199,9 @@ class _Maker:
             if value in values:
                 values.remove(value)
 
-    def _integer(self, schema: Object) -> int:
-        for number in (*self._pop("numbers"), schema.get("default"), 1, 0):
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                return _bounded_integer(round(number), schema)
-        return 0
-
-    def _number(self, schema: Object) -> float | int:
-        for number in (*self._pop("numbers"), schema.get("default")):
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                return _bounded(number, schema)
-        return _bounded(1, schema)
+    def _next_number(self, schema: Object) -> float | int:
+        candidates = (*self._pop("numbers"), schema.get("default"), 1)
+        return next(each for each in candidates if isinstance(each, int | float) and not isinstance(each, bool))
 
     def _array(self, schema: Object, name: str, depth: int) -> list[Json]:
         fixed = [self.value(self.resolved(item), name, depth + 1) for item in schema.get("prefixItems", ())]
@@ -224,11 +217,6 @@ class _Maker:
         wanted = max(least, min(most, len(self._unused.get(source, ()))))
         made = fixed + [self.value(items, name, depth + 1) for _ in range(wanted - len(fixed))]
         return _distinct(made, least) if schema.get("uniqueItems") else made
-
-    def _anything(self, schema: Object, name: str) -> Json:
-        if "properties" in schema:
-            return self.object(schema, 1)
-        return next(iter(self._pop("numbers")), None) or self._text(schema, name)
 
 
 def _fitted(text: str, schema: Object) -> str | None:

@@ -47,10 +47,10 @@ class Facts(Struct, frozen=True):
     words: frozenset[str]
 
 
-def facts_of(prompt: str, about: str = "") -> Facts:
+def facts_of(prompt: str, tool: str = "") -> Facts:
     """Returns the facts of a prompt, in linear time.
 
-    ``about`` is the name and description of the tool: capitalised words from there name the tool, not an argument.
+    ``tool`` is the name and description of the tool: capitalised words from there name the tool, not an argument.
     """
     prompt = prompt[:10_000]  # enough also of a pasted document
     dates, urls, emails = _DATE.findall(prompt), _URL.findall(prompt), _EMAIL.findall(prompt)
@@ -58,7 +58,7 @@ def facts_of(prompt: str, about: str = "") -> Facts:
         prompt=prompt,
         numbers=tuple(_number(text) for text in _NUMBER.findall(_DATE.sub(" ", prompt)) if len(text) <= _MAX_DIGITS),
         quoted=tuple(next(filter(None, groups)) for groups in _QUOTED.findall(prompt)),
-        names=tuple(name for name in _names(prompt) if not set(words(name)) <= set(words(about))),
+        names=tuple(name for name in _names(prompt) if not set(words(name)) <= set(words(tool))),
         sums=tuple(_sums(_DATE.sub(" ", prompt))),
         dates=tuple(dates),
         urls=tuple(urls),
@@ -70,8 +70,8 @@ def facts_of(prompt: str, about: str = "") -> Facts:
 
 def words(text: str) -> list[str]:
     """Returns the words of a text or an identifier in lower case, without a plural s."""
-    found = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
-    return [word.casefold().removesuffix("s") if len(word) > 3 else word.casefold() for word in found]
+    parts = _WORD.findall(_CAMEL.sub(" ", text.replace("_", " ")))
+    return [word.casefold().removesuffix("s") if len(word) > 3 else word.casefold() for word in parts]
 
 
 def _number(text: str) -> float | int:
@@ -81,18 +81,18 @@ def _number(text: str) -> float | int:
 def _sums(prompt: str) -> Iterator[str]:
     """Yields arithmetic expressions: digits, brackets and operators, from the first digit or bracket to the last."""
     for candidate in _SUM.findall(prompt):
-        found = _SUM_TO_ITS_END.match(candidate)
-        if found is not None and _OPERATOR.search(found[0][1:-1]):
-            yield found[0]
+        expression = _SUM_TO_ITS_END.match(candidate)
+        if expression is not None and _OPERATOR.search(expression[0][1:-1]):
+            yield expression[0]
 
 
 def _names(prompt: str) -> list[str]:
     """Capitalised words, with neighbours joined and without those that only begin a sentence."""
-    found = []
+    names = []
     for match in _NAME.findall(_QUOTED.sub(" ", prompt)):
         parts = match.split()
         while parts and parts[0].casefold().partition("'")[0] in _NOT_NAMES.split():
             del parts[0]
         if parts:
-            found.append(" ".join(parts))
-    return list(dict.fromkeys(found))
+            names.append(" ".join(parts))
+    return list(dict.fromkeys(names))

@@ -113,10 +113,6 @@ def _failing(now: Situation) -> Plan:
     return [Say(_opening(now, [call])), call]
 
 
-def _long(now: Situation) -> Plan:
-    return [Say(files("toolcall_nb.models.mock").joinpath("long_answer.md").read_text("utf-8"))]
-
-
 def _text(now: Situation) -> Plan:
     greeting = now.random.choice(("Hello from the mock model.", "This is the mock model.", "The mock model here."))
     if now.tools:
@@ -127,12 +123,13 @@ def _text(now: Situation) -> Plan:
 
 
 def _reasoning(now: Situation) -> Plan:
-    rest = _auto(now)
+    plan = _auto(now)
     if now.calls:
-        return rest
-    calls = [part for part in rest if isinstance(part, Call)]
+        return plan
+    calls = [part for part in plan if isinstance(part, Call)]
     wanted = f"`{calls[0].name}` suits the question" if calls else "there is no tool for this"
-    return [Think(f"The question is about **{_topic(now)}**. Of {len(now.tools)} tools, {wanted}."), *rest]
+    topic = " ".join(now.prompt.split()[:8]).replace("*", "").rstrip("?!.") or "nothing in particular"
+    return [Think(f"The question is about **{topic}**. Of {len(now.tools)} tools, {wanted}."), *plan]
 
 
 SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
@@ -140,7 +137,7 @@ SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
     "call": _call,
     "parallel": _parallel,
     "failing": _failing,
-    "long": _long,
+    "long": lambda _: [Say(files("toolcall_nb.models.mock").joinpath("long_answer.md").read_text("utf-8"))],
     "text": _text,
     "reasoning": _reasoning,
 }
@@ -149,38 +146,37 @@ SCENARIOS: Mapping[str, Callable[[Situation], Plan]] = {
 # Calls ------------------------------------------------------------------------------------------------------
 
 
-def _overlap(now: Situation, tool: Tool) -> float:
-    """Scores how well a tool suits the prompt: a word of its name counts as much as three of its description."""
-    asked = set(words(now.prompt))
-    described = {word for word in words(tool.description) if len(word) > 3}
-    return 3 * len(asked & set(words(tool.name))) + len(asked & described)
-
-
 def _best(now: Situation) -> Tool:
-    """The tool that suits best; the first if none does."""
-    return max(now.tools, key=lambda tool: _overlap(now, tool))
+    """The tool that suits the prompt best; the first if none does."""
+    prompt_words = set(words(now.prompt))
+
+    def overlap(tool: Tool) -> float:  # a word of its name counts as much as three of its description
+        described = {word for word in words(tool.description) if len(word) > 3}
+        return 3 * len(prompt_words & set(words(tool.name))) + len(prompt_words & described)
+
+    return max(now.tools, key=overlap)
 
 
 def _named_tools(now: Situation) -> list[Tool]:
     """The tools whose whole name is in the prompt; without any, the best one."""
-    asked = set(words(now.prompt))
-    named = [tool for tool in now.tools if set(words(tool.name)) <= asked]
+    prompt_words = set(words(now.prompt))
+    named = [tool for tool in now.tools if set(words(tool.name)) <= prompt_words]
     return named[:_MAX_CALLS] or [_best(now)]
 
 
 def _calls_for_subjects(now: Situation, *tools: Tool) -> list[Call]:
     calls: list[Call] = []
     for tool in tools:
-        subjects: list[str | None] = [*subject_values(tool.parameters, now.prompt, _about(tool))]
+        subjects: list[str | None] = [*subject_values(tool.parameters, now.prompt, _described(tool))]
         calls += [_made(now, tool, subject) for subject in subjects or [None]]
     return calls[:_MAX_CALLS]
 
 
 def _made(now: Situation, tool: Tool, subject: str | None = None) -> Call:
-    return Call(tool.name, arguments_for(tool.parameters, now.prompt, about=_about(tool), subject=subject))
+    return Call(tool.name, arguments_for(tool.parameters, now.prompt, tool=_described(tool), subject=subject))
 
 
-def _about(tool: Tool) -> str:
+def _described(tool: Tool) -> str:
     return f"{tool.name} {tool.description}"
 
 
@@ -192,11 +188,6 @@ def _opening(now: Situation, calls: Sequence[Call]) -> str:
     return now.random.choice(
         (f"Let me ask {names}.", f"I will look that up with {names}.", f"I am calling {names} for this.")
     )
-
-
-def _topic(now: Situation) -> str:
-    shown = " ".join(now.prompt.split()[:8])
-    return shown.replace("*", "").rstrip("?!.") or "nothing in particular"
 
 
 def _summary(now: Situation) -> Plan:

@@ -26,9 +26,9 @@ _DATA = re.compile(r"(?:\A|\n)Data: (?P<data>.*)\Z", re.DOTALL)
 
 def with_calls(dialect: str, messages: Sequence[Message]) -> list[Message]:
     """Returns the messages; a reply and the results that follow it become one message with calls."""
-    found: list[Message] = []
+    joined: list[Message] = []
     for message in messages:
-        reply = found[-1] if found else None
+        reply = joined[-1] if joined else None
         results: list[Object] = []
         if message.role == "user" and reply is not None and reply.role == "assistant" and dialect != "native":
             results = [*_READERS[dialect](message.text)]
@@ -36,10 +36,10 @@ def with_calls(dialect: str, messages: Sequence[Message]) -> list[Message]:
             detector = dialects.detector(dialect)
             calls = Transcript.from_events([*detector.feed(reply.text), *detector.close()]).calls.values()
             ended = (replace(call, **result) for call, result in zip(calls, results, strict=False))
-            found[-1] = replace(reply, parts=(*reply.parts, *ended))
+            joined[-1] = replace(reply, parts=(*reply.parts, *ended))
         else:
-            found.append(message)
-    return found
+            joined.append(message)
+    return joined
 
 
 # The results of each dialect. A reader yields the fields of each call that has a result.

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.core.sdk_objects import as_mapping
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.models.providers.catalog import canonical
-from toolcall_nb.models.providers.seeing import PICTURES
+from toolcall_nb.models.providers.catalog import PICTURES, canonical
 from toolcall_nb.models.providers.settings import NATIVE_TOOLS, check_setting, native_tools_of
 from toolcall_nb.sources.provider_errors.exception_details import status_in
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
@@ -56,11 +55,11 @@ def _provider(name: str, config: Config) -> Any:
     parameters = inspect.signature(provider_class.__init__).parameters
     arguments: dict[str, Any] = {}
     if config.api_key is not None:
-        key_name = next((one for one in _KEY_NAMES if one in parameters), None)
+        key_name = next((option for option in _KEY_NAMES if option in parameters), None)
         if key_name is None:
             raise UsageError(f"The provider {name!r} takes no API key. Sign in the way that its own tools do.")
         arguments[key_name] = config.api_key.reveal()
-    url_name = next((one for one in _URL_NAMES if one in parameters), None)
+    url_name = next((option for option in _URL_NAMES if option in parameters), None)
     if base_url is not None and url_name is not None:
         arguments[url_name] = base_url
     provider = provider_class(**arguments)
@@ -76,22 +75,22 @@ def keys_of(model: PydanticModel) -> list[str]:
     """Returns the API keys that the model's client holds, for masking them."""
     client: Any = getattr(model, "client", None)
     holders = [client, getattr(client, "_api_client", None), getattr(client, "sdk_configuration", None)]
-    found = [getattr(one, name, None) for one in holders for name in ("api_key", "auth_token", "security")]
-    return [key for key in (getattr(one, "api_key", one) for one in found) if isinstance(key, str)]
+    values = [getattr(holder, name, None) for holder in holders for name in ("api_key", "auth_token", "security")]
+    return [key for key in (getattr(value, "api_key", value) for value in values) if isinstance(key, str)]
 
 
 # The parameters of a request ----------------------------------------------------------------------------------
 
 
-def request_settings(model: PydanticModel, given: Mapping[str, Any]) -> dict[str, Any]:
+def request_settings(model: PydanticModel, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the settings of one request. Raises `UsageError` for an unknown setting.
 
     Hidden retries inside the SDK are switched off unless the user asks for them.
     """
-    for name in given:
+    for name in settings:
         check_setting(name, model)
     ours = {} if "max_retries" in model.unsupported_settings else {"max_retries": 0}
-    return {**ours, **{name: value for name, value in given.items() if name not in (NATIVE_TOOLS, PICTURES)}}
+    return {**ours, **{name: value for name, value in settings.items() if name not in (NATIVE_TOOLS, PICTURES)}}
 
 
 def request_parameters(
@@ -104,8 +103,13 @@ def request_parameters(
     """
     answer = next((tool for tool in tools if tool.name == ANSWER_TOOL), None)
     if answer is not None and model is not None and _has_structured_output(model, len(tools) > 1):
-        rest = request_parameters([tool for tool in tools if tool is not answer], settings)
-        return replace(rest, output_mode="native", output_object=_output_object(answer))
+        from pydantic_ai.output import OutputObjectDefinition
+
+        output = OutputObjectDefinition(
+            json_schema=answer.parameters, name=answer.name, description=answer.description or None
+        )
+        parameters = request_parameters([tool for tool in tools if tool is not answer], settings)
+        return replace(parameters, output_mode="native", output_object=output)
     from pydantic_ai.models import ModelRequestParameters
     from pydantic_ai.tools import ToolDefinition
 
@@ -129,14 +133,6 @@ def _has_structured_output(model: PydanticModel, has_tools: bool) -> bool:
     return bool(profile.get("supports_json_schema_output")) and combines
 
 
-def _output_object(answer: Tool) -> Any:
-    from pydantic_ai.output import OutputObjectDefinition
-
-    return OutputObjectDefinition(
-        json_schema=answer.parameters, name=answer.name, description=answer.description or None
-    )
-
-
 # Errors with the status 200 ------------------------------------------------------------------------------------
 
 _REPLY_KEYS = frozenset({"choices", "candidates", "content", "output", "message", "id"})
@@ -153,10 +149,10 @@ async def _set_error_status(response: Any) -> None:
 def error_status(body: bytes) -> int | None:
     """Returns the status that an error body names, or else 400; None for a body that is no error."""
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    fields = as_mapping(found[0] if isinstance(found, list) and found else found)
+    fields = as_mapping(value[0] if isinstance(value, list) and value else value)
     is_named = bool(fields.get("error")) or "error" in (fields.get("type"), fields.get("object"))
     if not is_named and not (fields.get("detail") and not fields.keys() & _REPLY_KEYS):
         return None

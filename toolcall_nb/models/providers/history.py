@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, TypeGuard
 
 from msgspec.structs import replace
@@ -96,7 +97,6 @@ class _History:
         self._pictures = pictures
 
     def ask(self, parts: Sequence[ModelRequestPart]) -> None:
-
         if not parts:
             return
         last = self.messages[-1] if self.messages else None
@@ -106,7 +106,6 @@ class _History:
             self.messages.append(ModelRequest(list(parts)))
 
     def answer(self, step: Sequence[Part], message: Message, record: Object) -> None:
-
         calls = {call.id for call in message.calls}
         step = [part for part in step if not self._is_blank(part) and getattr(part, "parent", None) not in calls]
         step = [
@@ -135,7 +134,13 @@ class _History:
                 provider_details=dict(details) if isinstance(details, dict) and details else None,
             )
         )
-        self.ask([result for part in step if _is_our_call(part) for result in _result_parts(part, self._pictures)])
+        results: list[ModelRequestPart] = []
+        for call in filter(_is_our_call, step):
+            if not is_text_answer(call):
+                results.append(result_part(call, pictures=self._pictures))
+            elif call.error:  # of a typed answer that was written as text, only the problem that it has
+                results.append(UserPromptPart(call.error))
+        self.ask(results)
 
     def _is_blank(self, part: Part) -> bool:
         """Whether it is an empty text or reasoning that this provider does not need back."""
@@ -152,7 +157,6 @@ class _History:
         return self._base_url if endpoint == endpoint_of(self._base_url) else ""
 
     def ask_to_go_on(self) -> None:
-
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
             self.ask([UserPromptPart(_GO_ON)])
 
@@ -177,17 +181,17 @@ def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
     responses = [record for record in _responses(message) if record["part"] < len(message.parts)]
     first = responses[0]["part"] if responses else len(message.parts)
     yield from ((step, {}) for step in _guessed_steps(message.parts[:first]) if step)
-    places = [*(one["part"] for one in responses), len(message.parts)]
-    for record, (start, stop) in zip(responses, pairwise(places), strict=True):
+    starts = [*(record["part"] for record in responses), len(message.parts)]
+    for record, (start, stop) in zip(responses, pairwise(starts), strict=True):
         yield message.parts[start:stop], record
 
 
 def _responses(message: Message) -> list[Object]:
     """The valid records of the message's responses, in order; a saved file may contain anything."""
     saved = message.metadata.get(RESPONSES)
-    records = [one for one in saved if isinstance(one, dict)] if isinstance(saved, list) else []
-    places = {one["part"]: one for one in records if type(one.get("part")) is int and one["part"] >= 0}
-    return [places[place] for place in sorted(places)]
+    entries = [entry for entry in saved if isinstance(entry, dict)] if isinstance(saved, list) else []
+    records = {entry["part"]: entry for entry in entries if type(entry.get("part")) is int and entry["part"] >= 0}
+    return [records[index] for index in sorted(records)]
 
 
 def _text(value: Any) -> str | None:
@@ -204,13 +208,6 @@ def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
             step = []
         step.append(part)
     yield step
-
-
-def _result_parts(call: ToolCall, pictures: bool) -> list[ModelRequestPart]:
-    """The result of a call; of a typed answer that was written as text, only the problem that it has."""
-    if not is_text_answer(call):
-        return [result_part(call, pictures=pictures)]
-    return [UserPromptPart(call.error)] if call.error else []
 
 
 def _is_our_call(part: Part) -> TypeGuard[ToolCall]:
@@ -230,23 +227,22 @@ def _without_final_reasoning(step: Sequence[Part]) -> Sequence[Part]:
 
 def _in_order(step: Sequence[Part]) -> list[ModelResponsePart]:
     """The parts of a response in their order; the result of a call that the provider ran may follow other parts."""
-    found: list[ModelResponsePart] = []
+    parts: list[ModelResponsePart] = []
     waiting: list[tuple[int, ModelResponsePart]] = []  # results, each with the number of parts before it
     count = 0
     for part in step:
         if not isinstance(part, TextPart | ReasoningPart | ToolCall | FilePart | CustomPart):
             continue
-        found += _response_parts(part)
+        parts += _response_parts(part)
         count += 1
         native = native_parts(part) if isinstance(part, ToolCall) and part.provider_executed else None
         if native is not None:
             waiting.append((count + native[1], native[2]))
-        while waiting and min(place for place, _ in waiting) <= count:
-            place, result = min(waiting, key=lambda each: each[0])
-            waiting.remove((place, result))
-            found.append(result)
+        waiting.sort(key=itemgetter(0))
+        while waiting and waiting[0][0] <= count:
+            parts.append(waiting.pop(0)[1])
             count += 1
-    return found + [result for _, result in sorted(waiting, key=lambda each: each[0])]
+    return parts + [result for _, result in waiting]
 
 
 def _response_parts(part: Part) -> list[ModelResponsePart]:
@@ -297,14 +293,14 @@ class RequestCallIds:
         self._form = _ID_FORMS.get(provider or "", _OPENAI_ID)
         self._used: set[str] = set()
 
-    def next_id(self, own: str) -> str:
-        """Returns the id for the next call: its ``own`` id if it is valid and unused."""
-        found, tries = own, 0
-        while found in self._used or not self._form.fullmatch(found):
+    def next_id(self, call_id: str) -> str:
+        """Returns the id for the next call, which has ``call_id``: that if it is valid and unused."""
+        sent_id, tries = call_id, 0
+        while sent_id in self._used or not self._form.fullmatch(sent_id):
             # not the number of the call, which changes when earlier messages are left out
-            digest = sha256(f"{tries} {own}".encode("utf-8", "surrogatepass")).hexdigest()
+            digest = sha256(f"{tries} {call_id}".encode("utf-8", "surrogatepass")).hexdigest()
             is_mistral = self._form is _MISTRAL_ID
-            found = digest[:9] if is_mistral else f"{_NOT_STRICT.sub('_', own)[:27]}_{digest[:12]}"
+            sent_id = digest[:9] if is_mistral else f"{_NOT_STRICT.sub('_', call_id)[:27]}_{digest[:12]}"
             tries += 1
-        self._used.add(found)
-        return found
+        self._used.add(sent_id)
+        return sent_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import MissingPackageError, ModelError, UsageError
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers.building import build, keys_of, request_parameters, request_settings
-from toolcall_nb.models.providers.catalog import canonical
+from toolcall_nb.models.providers.catalog import canonical, sees_pictures
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 from toolcall_nb.sources.event_loop import iterate
 from toolcall_nb.sources.provider_errors.translation import as_model_error
@@ -78,11 +78,16 @@ class ProviderModel:
     @property
     def sees_pictures(self) -> bool:
         """Whether the model is sent the pictures of tools as pictures, and not as text."""
-        from toolcall_nb.models.providers.seeing import sees_pictures
-
         if not isinstance(self._model, str):
             return sees_pictures(self._model.model_name, self._model.profile, self._config.settings)
-        return sees_pictures(*_name_and_profile(self._model), self._config.settings)
+        from pydantic_ai.providers import infer_provider_class
+
+        provider, _, name = canonical(self._model).partition(":")
+        try:
+            profile = infer_provider_class(provider).model_profile(name) or {}
+        except Exception:  # an unknown provider, or one whose package is missing: the request itself says so
+            profile = {}
+        return sees_pictures(name, profile, self._config.settings)
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for whatever goes wrong.
@@ -108,24 +113,15 @@ class ProviderModel:
         history = history_of(messages, model.system, model.base_url, pictures=self.sees_pictures)
         settings = request_settings(model, self._config.settings)
         parameters = request_parameters(tools, self._config.settings, model)
-        responses, place = responses_of(messages) if self._dialect == "native" else ([], 0)
+        responses, part_count = responses_of(messages) if self._dialect == "native" else ([], 0)
         reader = ResponseReader()
         with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
             for item in items:
                 yield from reader.take(item)
-        if self._dialect == "native" and (responses or reader.must_be_recorded or (place and reader.begins_with_call)):
-            yield ev.MessageMetadata({RESPONSES: [*responses, {"part": place, **reader.response}]})
+        is_recorded = responses or reader.must_be_recorded or (part_count and reader.begins_with_call)
+        if self._dialect == "native" and is_recorded:
+            yield ev.MessageMetadata({RESPONSES: [*responses, {"part": part_count, **reader.response}]})
         yield from reader.close()
-
-
-def _name_and_profile(name: str) -> tuple[str, Mapping[str, Any]]:
-    from pydantic_ai.providers import infer_provider_class
-
-    provider, _, own = canonical(name).partition(":")
-    try:
-        return own, infer_provider_class(provider).model_profile(own) or {}
-    except Exception:  # an unknown provider, or one whose package is missing: the request itself says so
-        return own, {}
 
 
 async def _ask(model: Any, history: list[Any], settings: Any, parameters: Any) -> AsyncIterator[Any]:

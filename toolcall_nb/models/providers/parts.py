@@ -49,41 +49,39 @@ _OUTCOMES = {
 def provider_of_part(part: Part) -> str | None:
     """Returns the provider of a part, by its name in pydantic-ai; None if unknown."""
     metadata = getattr(part, "provider_metadata", None)
-    return next((name for name, own in metadata.items() if isinstance(own, Mapping)), None) if metadata else None
+    return next((name for name, value in metadata.items() if isinstance(value, Mapping)), None) if metadata else None
 
 
 def text_part(part: TextPart) -> ModelTextPart:
     """Returns the text part of a model, with its citations."""
-    fields, own = _provider_metadata(part)
-    return ModelTextPart(
-        part.text, id=_pop_text(own, "id"), citations=_citations(own.pop("cited", None)), **fields(own)
-    )
+    fields, details = _provider_metadata(part)
+    citations = _citations(details.pop("cited", None))
+    return ModelTextPart(part.text, id=_pop_text(details, "id"), citations=citations, **fields(details))
 
 
 def thinking_part(part: ReasoningPart) -> ThinkingPart:
     """Returns the thinking part with its signature. Raw reasoning goes into the details, not into the text."""
-    fields, own = _provider_metadata(part)
+    fields, details = _provider_metadata(part)
     text = part.text
-    if own.get("raw_content") is True:
-        text, own["raw_content"] = "", [part.text]
-    return ThinkingPart(text, id=_pop_text(own, "id"), signature=_pop_text(own, "signature"), **fields(own))
+    if details.get("raw_content") is True:
+        text, details["raw_content"] = "", [part.text]
+    part_id, signature = _pop_text(details, "id"), _pop_text(details, "signature")
+    return ThinkingPart(text, id=part_id, signature=signature, **fields(details))
 
 
 def joined_reasoning(parts: Iterable[ModelResponsePart]) -> list[ModelResponsePart]:
     """Returns the parts; the raw reasoning of an item and its first summary become one part again."""
-    found: list[ModelResponsePart] = []
+    joined: list[ModelResponsePart] = []
     for part in parts:
-        last = found[-1] if found else None
-        if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id and _is_raw(last):
-            part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
-            part.signature = part.signature or last.signature
-            found.pop()
-        found.append(part)
-    return found
-
-
-def _is_raw(thought: ThinkingPart) -> bool:
-    return not thought.content and bool(_raw(thought))
+        last = joined[-1] if joined else None
+        if isinstance(part, ThinkingPart) and isinstance(last, ThinkingPart) and last.id == part.id:
+            is_raw = not last.content and bool(_raw(last))
+            if is_raw:
+                part.provider_details = {**(part.provider_details or {}), "raw_content": [*_raw(last), *_raw(part)]}
+                part.signature = part.signature or last.signature
+                joined.pop()
+        joined.append(part)
+    return joined
 
 
 def _raw(thought: ThinkingPart) -> list[str]:
@@ -92,15 +90,15 @@ def _raw(thought: ThinkingPart) -> list[str]:
 
 def tool_call_part(call: ToolCall) -> ToolCallPart:
     """Returns the call of one of our tools. A name that no provider accepts is changed to a similar valid one."""
-    fields, own = _provider_metadata(call)
-    return ToolCallPart(_name(call), _arguments(call), call.id, **_call_fields(own), **fields(own))
+    fields, details = _provider_metadata(call)
+    return ToolCallPart(_name(call), _arguments(call), call.id, **_call_fields(details), **fields(details))
 
 
 def model_file_part(part: FilePart) -> ModelFilePart:
     """Returns a file that the model made."""
-    fields, own = _provider_metadata(part)
+    fields, details = _provider_metadata(part)
     content = BinaryContent.narrow_type(BinaryContent(_data(part.url), media_type=part.media_type))
-    return ModelFilePart(content, id=_pop_text(own, "id"), **fields(own))
+    return ModelFilePart(content, id=_pop_text(details, "id"), **fields(details))
 
 
 def compaction_part(part: CustomPart) -> CompactionPart | None:
@@ -108,11 +106,11 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
     provider = provider_of_part(part)
     if provider is None or not part.kind.endswith(".compaction"):
         return None
-    own = _own(part, provider)
-    details = own.get("provider_details")
+    metadata = _metadata_of(part, provider)
+    details = metadata.get("provider_details")
     return CompactionPart(
-        _pop_text(own, "content"),
-        id=_pop_text(own, "id"),
+        _pop_text(metadata, "content"),
+        id=_pop_text(metadata, "id"),
         provider_name=provider,
         provider_details=details if isinstance(details, dict) else None,
     )
@@ -141,34 +139,37 @@ def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolRet
         return None
     if _PYDANTIC_AI_NAMES.keys() & (call.provider_metadata or {})[provider].keys():
         return None  # read from another SDK: pydantic-ai has other names for these tools, and other results
-    fields, own = _provider_metadata(call)
-    result, after = own.pop("result", None), own.pop("result_after", 0)
-    kind = _call_fields(own)
-    asked = NativeToolCallPart(call.name, _native_arguments(call), call.id, **kind, **fields(own))
-    returned = dict(result) if isinstance(result, dict) else {}
-    kind["tool_kind"] = _pop_text(returned, "tool_kind") or kind["tool_kind"]
+    fields, details = _provider_metadata(call)
+    result, after = details.pop("result", None), details.pop("result_after", 0)
+    kind = _call_fields(details)
+    arguments = None if call.input is MISSING or call.input in (None, {}) else _arguments(call)
+    call_part = NativeToolCallPart(call.name, arguments, call.id, **kind, **fields(details))
+    result_details = dict(result) if isinstance(result, dict) else {}
+    kind["tool_kind"] = _pop_text(result_details, "tool_kind") or kind["tool_kind"]
     kind.pop("id")
-    answer = NativeToolReturnPart(call.name, to_strict_json(call.output), call.id, **kind, **fields(returned))
+    output = to_strict_json(call.output)
+    return_part = NativeToolReturnPart(call.name, output, call.id, **kind, **fields(result_details))
     between = after if isinstance(after, int) else 0
-    return NativeToolCallPart.narrow_type(asked), between, NativeToolReturnPart.narrow_type(answer)
+    return NativeToolCallPart.narrow_type(call_part), between, NativeToolReturnPart.narrow_type(return_part)
 
 
 def _provider_metadata(part: Part) -> tuple[Callable[[Object], Object], Object]:
-    """The provider's metadata of the part, and a function that makes pydantic-ai's fields of the unused rest."""
+    """A function that makes pydantic-ai's fields of what is unused of the metadata, and the provider's metadata."""
     provider = provider_of_part(part)
     if provider is None:
         return lambda _: {}, {}
-    own = _own(part, provider)
-    return lambda rest: {"provider_name": provider, "provider_details": dict(rest) or None}, own
+    metadata = _metadata_of(part, provider)
+    return lambda unused: {"provider_name": provider, "provider_details": dict(unused) or None}, metadata
 
 
-def _own(part: Part, provider: str) -> Object:
+def _metadata_of(part: Part, provider: str) -> Object:
     """The provider's metadata of the part, under pydantic-ai's names."""
-    metadata: Any = getattr(part, "provider_metadata", None)
-    own: Object = {_PYDANTIC_AI_NAMES.get(name, name): value for name, value in metadata[provider].items()}
-    if own.pop("redactedData", None) is not None:
-        own |= {"id": "redacted_thinking", "signature": metadata[provider]["redactedData"]}
-    return own
+    saved: Any = getattr(part, "provider_metadata", None)
+    metadata: Object = {_PYDANTIC_AI_NAMES.get(name, name): value for name, value in saved[provider].items()}
+    redacted = metadata.pop("redactedData", None)
+    if redacted is not None:
+        metadata |= {"id": "redacted_thinking", "signature": redacted}
+    return metadata
 
 
 _PYDANTIC_AI_NAMES = {
@@ -178,37 +179,32 @@ _PYDANTIC_AI_NAMES = {
 """Names in `toolcall_nb.adapters` and the AI SDK's providers: names in pydantic-ai."""
 
 
-def _pop_text(own: Object, name: str) -> str | None:
+def _pop_text(metadata: Object, name: str) -> str | None:
     """Removes and returns the text under this name."""
-    found = own.pop(name, None)
-    return found if isinstance(found, str) else None
+    value = metadata.pop(name, None)
+    return value if isinstance(value, str) else None
 
 
-def _call_fields(own: Object) -> Object:
-    own.pop("signature", None)
-    return {"id": _pop_text(own, "id"), "tool_kind": _pop_text(own, "tool_kind")}
+def _call_fields(metadata: Object) -> Object:
+    metadata.pop("signature", None)
+    return {"id": _pop_text(metadata, "id"), "tool_kind": _pop_text(metadata, "tool_kind")}
 
 
-def _citations(given: Any) -> list[Citation] | None:
+def _citations(saved: Any) -> list[Citation] | None:
     """The citations as pydantic-ai's; None if they are invalid, as in an edited file."""
-    if not given:
+    if not saved:
         return None
-    part = {"part_kind": "text", "content": "", "citations": given}
+    part = {"part_kind": "text", "content": "", "citations": saved}
     try:
         [message] = ModelMessagesTypeAdapter.validate_python([{"kind": "response", "parts": [part]}])
     except ValueError:
         return None
-    found: list[Citation] | None = getattr(message.parts[0], "citations", None)
-    return found
+    citations: list[Citation] | None = getattr(message.parts[0], "citations", None)
+    return citations
 
 
 def _name(call: ToolCall) -> str:
     return _NOT_IN_PYDANTIC_AI_NAMES.sub("_", call.name)[:_MAX_NAME]
-
-
-def _native_arguments(call: ToolCall) -> str | dict[str, Any] | None:
-    """The input of a call that the provider ran; None for an empty one."""
-    return None if call.input is MISSING or call.input in (None, {}) else _arguments(call)
 
 
 def _arguments(call: ToolCall) -> str | dict[str, Any]:

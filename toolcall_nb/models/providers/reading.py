@@ -1,4 +1,4 @@
-"""Reads the stream of one pydantic-ai request as events: `ResponseReader`."""
+"""Reads the stream of one pydantic-ai request as events: `ResponseReader`. `cost_of` calculates what it cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value
 from toolcall_nb.core.usage import read_token_counts
-from toolcall_nb.models.prices import cost_of
 from toolcall_nb.models.providers.history import endpoint_of
 
 
@@ -32,7 +31,7 @@ class ResponseReader:
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._metadata: Object = {}
-        self._asked: Object = {"model": None}
+        self._price_key: Object = {"model": None}
         self._refusal = ""
 
     def take(self, item: Any) -> list[Event]:
@@ -51,26 +50,30 @@ class ResponseReader:
                 if self._refusal:
                     yield from (ev.TextStart("refusal"), ev.TextDelta("refusal", self._refusal), ev.TextEnd("refusal"))
                 metadata = {**(event.message_metadata or {}), **self._metadata}
-                cost = cost_of(read_token_counts(metadata.get("usage")), **self._asked)
+                cost = cost_of(read_token_counts(metadata.get("usage")), **self._price_key)
                 metadata |= {} if cost is None else {"cost": cost}
                 event = replace(event, message_metadata=metadata)
             yield event
 
     def _take_response(self, response: Any) -> list[Event]:
         ends, self._open = self._open, {}
-        found: list[Event] = []
+        events: list[Event] = []
         for index, end in sorted(ends.items()):
             end.part = response.parts[index] if index < len(response.parts) else end.part
-            found += self._adapter.take(end)
+            events += self._adapter.take(end)
         self._adapter.describe(response)
         named = {"provider": response.provider_name, "responseId": response.provider_response_id}
         self._metadata = {name: value for name, value in named.items() if value}
-        self._asked = {"model": response.model_name, "provider": response.provider_name, "url": response.provider_url}
+        self._price_key = {
+            "model": response.model_name,
+            "provider": response.provider_name,
+            "url": response.provider_url,
+        }
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         refusal = details.get("refusal")
         self._refusal = refusal if isinstance(refusal, str) else ""
         self._record(response, details)
-        return found
+        return events
 
     @property
     def must_be_recorded(self) -> bool:
@@ -104,3 +107,37 @@ def _is_open_call(part: Any) -> bool:
         return not isinstance(json.loads(part.args or ""), Mapping)
     except (ValueError, RecursionError):
         return True
+
+
+# Prices -----------------------------------------------------------------------------------------------------
+
+_COUNTS = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cachedInputTokens": "cache_read_tokens",
+    "cacheWriteTokens": "cache_write_tokens",
+}
+"""Our names of the counts, and those of `genai_prices`."""
+
+
+def cost_of(
+    usage: Mapping[str, Any], model: str | None, *, provider: str | None = None, url: str | None = None
+) -> dict[str, str] | None:
+    """Returns ``{"USD": "0.0045725"}`` for the tokens of one request; None without a known price or the package.
+
+    ``provider`` is its name in the price list. If the ``url`` of the request is given, it alone decides: a server of
+    one's own may use the names of a provider's models.
+    """
+    if not model or not (url or provider) or not any(usage.get(name) for name in _COUNTS):
+        return None
+    try:
+        from genai_prices import Usage, calc_price
+    except ImportError:
+        return None
+    counts = Usage(**{theirs: int(usage[ours]) for ours, theirs in _COUNTS.items() if usage.get(ours)})
+    source = {"provider_api_url": url} if url else {"provider_id": provider}
+    try:
+        price = calc_price(counts, model, **source)
+    except Exception:  # a model or provider that is not in the list, or counts that contradict each other
+        return None
+    return {"USD": f"{price.total_price.normalize():f}"}

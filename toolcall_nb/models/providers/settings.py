@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
-from toolcall_nb.models.providers.catalog import PROVIDER_NAMES
-from toolcall_nb.models.providers.seeing import PICTURES
+from toolcall_nb.models.providers.catalog import PICTURES, PROVIDER_NAMES
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as PydanticModel
@@ -35,44 +34,45 @@ def check_setting(name: str, model: PydanticModel | None = None) -> None:
     from pydantic_ai.settings import ModelSettings
 
     prefix = name.partition("_")[0]
-    own = {NATIVE_TOOLS, PICTURES, *ModelSettings.__annotations__}
+    usable = {NATIVE_TOOLS, PICTURES, *ModelSettings.__annotations__}
     if model is not None:
-        own |= _class_settings(type(model))
-    if name in own:
+        usable |= _class_settings(type(model))
+    if name in usable:
         return
     if not is_provider_setting(name):
-        raise UsageError(_refusal(name, own))
-    theirs = _provider_settings(prefix)
-    if theirs is not None and name not in theirs and (theirs or model is not None):
-        raise UsageError(_refusal(name, theirs | own))
-    if model is not None and any(known.startswith(f"{prefix}_") for known in own):
-        raise UsageError(f"This model has no setting {name!r}. {_hint(name, own)}")
+        raise UsageError(_refusal(name, usable))
+    of_provider = _provider_settings(prefix)
+    if of_provider is not None and name not in of_provider and (of_provider or model is not None):
+        raise UsageError(_refusal(name, of_provider | usable))
+    if model is not None and any(setting.startswith(f"{prefix}_") for setting in usable):
+        raise UsageError(f"This model has no setting {name!r}. {_hint(name, usable)}")
 
 
 def is_provider_setting(name: str) -> bool:
     """Whether a setting of this name belongs to one provider."""
-    prefix, _, rest = name.partition("_")
-    return bool(rest) and prefix in _PREFIXES
+    prefix, _, setting = name.partition("_")
+    return bool(setting) and prefix in _PREFIXES
 
 
-def _refusal(name: str, known: Iterable[str]) -> str:
-    return f"There is no setting {name!r:.100}. {_hint(name, known)}"
+def _refusal(name: str, settings: Iterable[str]) -> str:
+    return f"There is no setting {name!r:.100}. {_hint(name, settings)}"
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, valid_names: Iterable[str]) -> str:
     """The most similar name, or all names."""
-    return did_you_mean(name, sorted(known)).lstrip() or f"There are: {', '.join(sorted(known))}."
+    listed = sorted(valid_names)
+    return did_you_mean(name, listed).lstrip() or f"There are: {', '.join(listed)}."
 
 
 def _class_settings(model: type) -> set[str]:
     """The settings of a model's class: ``OpenAIChatModelSettings`` holds those of ``OpenAIChatModel``."""
-    found: set[str] = set()
+    names: set[str] = set()
     for base in model.__mro__:
         package = base.__module__.rpartition("._")[0] or base.__module__
         for module in (base.__module__, package):
             settings = getattr(sys.modules.get(module), f"{base.__name__}Settings", None)
-            found |= set(getattr(settings, "__annotations__", ()))
-    return found
+            names |= set(getattr(settings, "__annotations__", ()))
+    return names
 
 
 def _provider_settings(prefix: str) -> set[str] | None:
@@ -81,12 +81,11 @@ def _provider_settings(prefix: str) -> set[str] | None:
         module = import_module(f"{_MODULE}.{prefix}")
     except ImportError as error:
         return set() if error.name == f"{_MODULE}.{prefix}" else None
-    known = [thing for name, thing in vars(module).items() if name.endswith("ModelSettings")]
-    return {name for thing in known for name in thing.__annotations__ if name.startswith(f"{prefix}_")}
+    classes = [thing for name, thing in vars(module).items() if name.endswith("ModelSettings")]
+    return {name for cls in classes for name in cls.__annotations__ if name.startswith(f"{prefix}_")}
 
 
 # A provider's own tools ---------------------------------------------------------------------------------------
-
 
 _NATIVE_TOOL_KINDS = frozenset(
     {
@@ -97,31 +96,32 @@ _NATIVE_TOOL_KINDS = frozenset(
 """Source: pydantic_ai/native_tools, version 2.68."""
 
 
-def native_tools_of(given: Any) -> list[AbstractNativeTool]:
+def native_tools_of(setting: Any) -> list[AbstractNativeTool]:
     """Returns the tools of the setting `NATIVE_TOOLS`: names, objects with a ``kind`` and options, or pydantic-ai's.
 
     Raises `UsageError` for an unknown tool or option.
     """
-    if given is None:
+    if setting is None:
         return []
-    return [_native_tool(one) for one in (given if isinstance(given, list | tuple) else [given])]
+    return [_native_tool(entry) for entry in (setting if isinstance(setting, list | tuple) else [setting])]
 
 
-def _native_tool(given: Any) -> AbstractNativeTool:
+def _native_tool(entry: Any) -> AbstractNativeTool:
     from pydantic_ai.native_tools import NATIVE_TOOL_TYPES, AbstractNativeTool
 
-    if isinstance(given, AbstractNativeTool):
-        return given
-    options: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": given}
+    if isinstance(entry, AbstractNativeTool):
+        return entry
+    options: Mapping[str, Any] = entry if isinstance(entry, Mapping) else {"kind": entry}
     kind = options.get("kind")
     if kind not in _NATIVE_TOOL_KINDS:
         raise UsageError(
             f"No provider has a tool {kind!r:.100} ({NATIVE_TOOLS}). {_hint(str(kind), _NATIVE_TOOL_KINDS)}"
         )
-    known = {field.name for field in fields(NATIVE_TOOL_TYPES[kind])}
+    valid_options = {field.name for field in fields(NATIVE_TOOL_TYPES[kind])}
     for name in options:
-        if name not in known:
-            raise UsageError(f"The tool {kind!r} has no option {name!r:.100} ({NATIVE_TOOLS}). {_hint(name, known)}")
+        if name not in valid_options:
+            hint = _hint(name, valid_options)
+            raise UsageError(f"The tool {kind!r} has no option {name!r:.100} ({NATIVE_TOOLS}). {hint}")
     try:
         return NATIVE_TOOL_TYPES[kind](**{name: value for name, value in options.items() if name != "kind"})
     except (TypeError, ValueError) as error:

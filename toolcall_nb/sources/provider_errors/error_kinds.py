@@ -33,18 +33,18 @@ class ErrorKind(Struct, frozen=True):
     may_retry: bool = False
 
 
-_UNREADABLE = "{who} sent an answer that is not what its API gives{status}{said}. Check the base URL, and the proxy."
+_UNREADABLE = "{who} sent an answer that is not what its API gives{status}{quoted}. Check the base URL, and the proxy."
 
 ERROR_KINDS = (
     ErrorKind(
         "Not installed",
-        "A package is missing{said}. Install what the models need: {install}",
+        "A package is missing{quoted}. Install what the models need: {install}",
         signs="ImportError",
         packages_only=True,
     ),
     ErrorKind(
         "Quota used up",
-        "The quota or the credit at {who} is used up{status}{said}. Waiting does not help: check the plan and the "
+        "The quota or the credit at {who} is used up{status}{quoted}. Waiting does not help: check the plan and the "
         "billing there.",
         signs="http_402 insufficient_quota billing_error billing_hard_limit_reached billing_not_active "
         "insufficient_credits servicequotaexceededexception payment_required daily_quota "
@@ -53,7 +53,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Wrong key",
-        "{who} did not accept the API key{status}{said}. Check {variable}, or the key that is set with "
+        "{who} did not accept the API key{status}{quoted}. Check {variable}, or the key that is set with "
         "%toolchat config.",
         signs="http_401 invalid_api_key authentication_error unauthenticated api_key_invalid unauthorized "
         "unrecognizedclientexception expiredtokenexception invalidsubscription AuthenticationError",
@@ -61,13 +61,13 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Refused",
-        "The content filter of {who} stopped this{status}{said}. Put it in other words, or ask another model.",
+        "The content filter of {who} stopped this{status}{quoted}. Put it in other words, or ask another model.",
         signs="content_filter content_policy_violation responsibleaipolicyviolation content_blocked "
         "ContentFilterError ContentFilterFinishReasonError",
     ),
     ErrorKind(
         "Too long",
-        "The conversation is too long for {model}{status}{said}. Begin a new one (--new), or send less.",
+        "The conversation is too long for {model}{status}{quoted}. Begin a new one (--new), or send less.",
         signs="http_413 context_length_exceeded request_too_large string_above_max_length context_window_exceeded "
         "ModelContextWindowExceededError ContextWindowExceededError",
         text=r"(?:maximum )?context (?:length|window|size)|prompt is too long|input is too long|too many (?:input )?"
@@ -75,7 +75,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Unknown model",
-        "{who} does not have {model}, or not for this key{status}{said}. Check its name.{hint}",
+        "{who} does not have {model}, or not for this key{status}{quoted}. Check its name.{hint}",
         signs="model_not_found deploymentnotfound model_not_available unknown_model model_decommissioned",
         text=r"\bmodels?\b.{0,120}(?:does not exist|do(?:es)? not have access|not found|was removed|deprecated|"
         r"decommissioned|is invalid|not a valid)|invalid model|supported models are|unknown model|no such model|"
@@ -83,17 +83,17 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Not found",
-        "{place} does not know this address{status}{said}. Check the base URL, and {model}.",
+        "{server} does not know this address{status}{quoted}. Check the base URL, and {model}.",
         signs="http_404 ModelNotFoundError",
     ),
     ErrorKind(
         "Not allowed",
-        "{who} does not allow this request{status}{said}. Check that the key in {variable} may use {model}.",
+        "{who} does not allow this request{status}{quoted}. Check that the key in {variable} may use {model}.",
         signs="http_403 permission_error permission_denied accessdeniedexception ModelAuthenticationError",
     ),
     ErrorKind(
         "Rate limited",
-        "{who} limits how much may be asked{status}{said}. Try again {wait}.",
+        "{who} limits how much may be asked{status}{quoted}. Try again {wait}.",
         signs="http_429 rate_limit_error rate_limit_exceeded resource_exhausted throttlingexception too_many_requests "
         "ModelRateLimitError RateLimitError",
         text=r"rate limit",
@@ -101,7 +101,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Overloaded",
-        "{who} is overloaded or not available{status}{said}. Try again {wait}.",
+        "{who} is overloaded or not available{status}{quoted}. Try again {wait}.",
         signs="http_503 http_529 overloaded_error unavailable serviceunavailableexception overloaded "
         "ModelUnavailableError OverloadedError ServiceUnavailableError",
         text=r"\boverloaded\b",
@@ -116,7 +116,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Server error",
-        "{who} failed on its own side{status}{said}. Try again {wait}.",
+        "{who} failed on its own side{status}{quoted}. Try again {wait}.",
         signs="http_5xx server_error internal_server_error internal_error internal api_error "
         "ModelServerError InternalServerError",
         may_retry=True,
@@ -124,7 +124,7 @@ ERROR_KINDS = (
     ErrorKind("Unreadable", _UNREADABLE, signs="web_page"),
     ErrorKind(
         "Not accepted",
-        "{who} did not accept the request{status}{said}.",
+        "{who} did not accept the request{status}{quoted}.",
         signs="http_4xx invalid_request_error invalid_argument failed_precondition validationexception "
         "ModelRequestRejectedError BadRequestError",
     ),
@@ -136,29 +136,29 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Not secure",
-        "No secure connection to {place} could be made{said}. Check the base URL, the certificates of this machine and "
-        "the proxy.",
+        "No secure connection to {server} could be made{quoted}. Check the base URL, the certificates of this machine "
+        "and the proxy.",
         signs="SSLError CertificateError",
         text=r"CERTIFICATE_VERIFY_FAILED|\[SSL|ssl handshake",
         text_of="network",
     ),
     ErrorKind(
         "Not found",
-        "The address of {place} cannot be found{answer}. Check the network, and the base URL.",
+        "The address of {server} cannot be found{answer}. Check the network, and the base URL.",
         signs="gaierror herror NameResolutionError",
         text=r"name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address assoc",
         text_of="network",
     ),
     ErrorKind(
         "No connection",
-        "Nothing answers at {place}{answer}. {start}",
+        "Nothing answers at {server}{answer}. {start}",
         signs="ConnectionRefusedError",
         text=r"connection refused|all connection attempts failed|actively refused",
         text_of="network",
     ),
     ErrorKind(
         "Connection lost",
-        "The connection to {place} was lost{answer}. Ask again: what came before is kept.",
+        "The connection to {server} was lost{answer}. Ask again: what came before is kept.",
         signs="RemoteProtocolError ReadError WriteError CloseError IncompleteRead ChunkedEncodingError "
         "ConnectionResetError BrokenPipeError ConnectionAbortedError RemoteDisconnected ClientPayloadError "
         "ServerDisconnectedError ProtocolError",
@@ -168,7 +168,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "No connection",
-        "No connection to {place} could be made{answer}. Check the network, and the base URL.",
+        "No connection to {server} could be made{answer}. Check the network, and the base URL.",
         signs="ConnectError APIConnectionError ModelConnectionError ConnectionError TransportError URLError",
         may_retry=True,
     ),
@@ -181,7 +181,7 @@ ERROR_KINDS = (
     ),
     ErrorKind(
         "Error",
-        "{who} reported an error{status}{said}.",
+        "{who} reported an error{status}{quoted}.",
         signs="has_body error failed ModelAPIError APIError AnthropicError OpenAIError",
     ),
 )

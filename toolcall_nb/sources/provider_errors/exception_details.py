@@ -57,7 +57,9 @@ def read_exception(error: BaseException) -> ExceptionDetails:
     classes = [cls for each in chain for cls in type(each).__mro__]
     body = next((body for each in chain if (body := _body(each)) is not None), None)
     is_web_page = isinstance(body, str) and bool(_PAGE.match(body))
-    text = _page_title(body) if is_web_page else sentence_in(body) or _message(chain)
+    title = _TITLE.search(body) if isinstance(body, str) and is_web_page else None
+    page = f"a web page, {title[1].strip()!r}" if title and title[1].strip() else "a web page"
+    text = page if is_web_page else sentence_in(body) or _message(chain)
     codes = (code.lower() for each in (*chain, body) for code in _codes(each))
     urls = (
         _get(thing, "url") or _get(thing, "full_url")
@@ -165,8 +167,8 @@ def _as_json(value: Any) -> Json:
 def _codes(thing: Any) -> Iterator[str]:
     """Yields the codes, types and reasons of an exception, or of a body at any depth."""
     if isinstance(thing, BaseException):
-        found = (_get(thing, name) for name in _CODE_FIELDS if _is_about_a_request(thing))
-        yield from (code for code in found if isinstance(code, str))
+        values = (_get(thing, name) for name in _CODE_FIELDS if _is_about_a_request(thing))
+        yield from (code for code in values if isinstance(code, str))
     elif isinstance(thing, dict):
         for name, value in thing.items():
             if name in _CODE_KEYS and isinstance(value, str):
@@ -205,8 +207,3 @@ def _message(chain: list[BaseException]) -> str:
         except Exception:  # an exception may have methods of its own
             continue
     return ""
-
-
-def _page_title(page: Any) -> str:
-    found = _TITLE.search(page)
-    return f"a web page, {found[1].strip()!r}" if found and found[1].strip() else "a web page"

@@ -70,18 +70,17 @@ def find_provider(model: str, packages: Iterable[str] = (), url: str | None = No
 
     A host that belongs to no provider is the user's own server, whichever package asked it.
     """
-    if ":" in model and (provider := _BY_PREFIX.get(model.partition(":")[0])) is not None:
-        return provider
+    if ":" in model and (named := _BY_PREFIX.get(model.partition(":")[0])) is not None:
+        return named
     try:
         host = urlsplit(url or "").netloc.rpartition("@")[2].lower()
     except ValueError:
         host = ""
     if host:
-        found = (provider for provider in _PROVIDERS if any(_serves(known, host) for known in provider.hosts.split()))
-    else:
-        found = (provider for provider in _PROVIDERS if not set(packages).isdisjoint(provider.packages.split()))
-    return next(found, _UNKNOWN)
-
-
-def _serves(known: str, host: str) -> bool:
-    return host == known or host.endswith((f".{known}", f"-{known}"))
+        for provider in _PROVIDERS:
+            for domain in provider.hosts.split():
+                if host == domain or host.endswith((f".{domain}", f"-{domain}")):
+                    return provider
+        return _UNKNOWN
+    raising = (provider for provider in _PROVIDERS if not set(packages).isdisjoint(provider.packages.split()))
+    return next(raising, _UNKNOWN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -32,24 +33,25 @@ def waiting_time(details: ExceptionDetails) -> float | None:
     reset, of which the longest counts. A date is relative to the response's own date, or else to the clock.
     """
     headers = details.headers
-    found = (
+    sentence = _IN_SENTENCE.search(details.text.lower())
+    waits = (
         _number(headers.get("retry-after-ms"), 0.001),
         _number(headers.get("retry-after")),
         _until(headers.get("retry-after"), headers),
         next(_delays(details.body), None),
-        _in_sentence(details.text),
+        _duration(sentence[1]) if sentence and _PIECE.search(sentence[1]) else None,
         max(_resets(headers), default=None) if details.status == 429 else None,
     )
-    return next((seconds for seconds in found if seconds is not None and 0 <= seconds < _MAX_WAIT), None)
+    return next((seconds for seconds in waits if seconds is not None and 0 <= seconds < _MAX_WAIT), None)
 
 
 def in_words(seconds: float) -> str:
     """Formats a wait as ``4 s``, ``2 min 5 s`` or ``3 h 20 min``, rounded up."""
-    minutes, rest = divmod(max(1, int(-(-seconds // 1))), 60)
-    hours, minutes_left = divmod(minutes, 60)
+    minutes, second = divmod(max(1, math.ceil(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes_left} min" if minutes_left else f"{hours} h"
-    return f"{minutes} min {rest} s" if minutes and rest else f"{minutes} min" if minutes else f"{rest} s"
+        return f"{hours} h {minute} min" if minute else f"{hours} h"
+    return f"{minute} min {second} s" if minute and second else f"{minute} min" if minute else f"{second} s"
 
 
 def _number(text: str | None, unit: float = 1.0) -> float | None:
@@ -86,8 +88,8 @@ def _delays(body: Json) -> Iterator[float]:
     if isinstance(body, dict):
         for name, value in body.items():
             if name in _DELAY_KEYS:
-                found = _duration(value) if isinstance(value, str) else _number(str(value))
-                yield from () if found is None else (found,)
+                seconds = _duration(value) if isinstance(value, str) else _number(str(value))
+                yield from () if seconds is None else (seconds,)
             else:
                 yield from _delays(value)
     elif isinstance(body, list):
@@ -103,16 +105,11 @@ def _duration(text: str) -> float | None:
     return sum(float(number) * _UNITS["ms" if unit.startswith(("ms", "mil")) else unit[0]] for number, unit in pieces)
 
 
-def _in_sentence(text: str) -> float | None:
-    found = _IN_SENTENCE.search(text.lower())
-    return _duration(found[1]) if found and _PIECE.search(found[1]) else None
-
-
 def _resets(headers: Mapping[str, str]) -> Iterator[float]:
     """Yields when each exhausted limit is reset, written as ``6m0s``, a date, or an epoch in (milli)seconds."""
     for name, value in headers.items():
-        found = _RESET.fullmatch(name)
-        if found is None or not _is_exhausted(headers, found["one"] or found["other"]):
+        match = _RESET.fullmatch(name)
+        if match is None or not _is_exhausted(headers, match["one"] or match["other"]):
             continue
         seconds = _until(value, headers) if _date(value) else _duration(value)
         if seconds is not None and seconds > _MIN_EPOCH:

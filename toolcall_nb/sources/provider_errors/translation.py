@@ -46,13 +46,13 @@ def as_model_error(
     hidden += known_secrets()
     if isinstance(error, ToolcallError):
         text = masked(" ".join(str(error).split())[:500], hidden)
-        known = error if isinstance(error, ModelError) else ModelError("")
+        original = error if isinstance(error, ModelError) else ModelError("")
         return ModelError(
             text or f"The model {model!r} failed: {type(error).__name__}.",
-            details=_masked_and_bounded(known.details, hidden),
-            may_retry=known.may_retry,
-            retry_after=known.retry_after,
-            brief=known.brief,
+            details=_masked_and_bounded(original.details, hidden),
+            may_retry=original.may_retry,
+            retry_after=original.retry_after,
+            brief=original.brief,
         )
     details = read_exception(error)
     provider = find_provider(model, details.packages, base_url or details.url)
@@ -75,17 +75,17 @@ def _fields(
     details: ExceptionDetails, provider: ProviderHelp, model: str, base_url: str | None, wait: float | None
 ) -> Mapping[str, str]:
     """The fields of the sentences of `error_kinds.ERROR_KINDS`."""
-    place = _origin(base_url or details.url) or provider.title
+    server = _origin(base_url or details.url) or provider.title
     name = model.partition(":")[2]
-    said = _quoted(details.text)
+    quoted = _quoted(details.text)
     variable = None if details.body is not None else _KEY_VARIABLE.search(details.text)
     return {
-        "who": provider.title or (f"The server at {place}" if place else f"The model {model!r}"),
-        "place": place or f"the model {model!r}",
+        "who": provider.title or (f"The server at {server}" if server else f"The model {model!r}"),
+        "server": server or f"the model {model!r}",
         "model": f"the model {name!r}" if name else "the model",
         "status": f" ({details.status})" if details.status else "",
-        "said": said,
-        "answer": said if details.body is not None else "",
+        "quoted": quoted,
+        "answer": quoted if details.body is not None else "",
         "variable": variable[0] if variable else provider.variable or "the provider's environment variable",
         "wait": f"in {in_words(wait)}" if wait is not None else "a little later",
         "hint": f" Did you mean {details.suggestion!r}?" if details.suggestion else "",

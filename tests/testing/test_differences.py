@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcall_nb.core.transcript import Message, TextPart, ToolCall, Transcript
-from toolcall_nb.testing.transcript_differences import compare_values
+from toolcall_nb.testing.differences import compare_transcripts
 
 
 def transcript(*texts: str) -> Transcript:
@@ -15,7 +15,7 @@ def transcript(*texts: str) -> Transcript:
 
 def test_only_the_lines_that_differ_and_their_neighbours_are_shown() -> None:
     one, other = transcript("A", "B", "C", "D", "E"), transcript("A", "B", "C", "D", "F")
-    lines = compare_values(one, other)
+    lines = compare_transcripts(one, other)
     assert lines is not None
     assert lines[0] == "The two transcripts are not equal (5 messages, 0 tool calls == 5 messages, 0 tool calls)"
     assert [line for line in lines[2:] if line.startswith(("+", "-"))] == ["-> F", "+> E"]
@@ -23,12 +23,12 @@ def test_only_the_lines_that_differ_and_their_neighbours_are_shown() -> None:
 
 
 def test_other_values_are_left_to_pytest() -> None:
-    assert compare_values(ToolCall(id="1", name="f", input={}), "x") is None
-    assert compare_values(3, 4) is None
+    assert compare_transcripts(ToolCall(id="1", name="f", input={}), "x") is None
+    assert compare_transcripts(3, 4) is None
 
 
 @given(st.text(), st.text())
 def test_no_text_raises(one: str, other: str) -> None:
-    lines = compare_values(transcript(one), transcript(other))
+    lines = compare_transcripts(transcript(one), transcript(other))
     assert lines
     assert not any("\x1b" in line for line in lines)

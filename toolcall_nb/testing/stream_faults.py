@@ -1,10 +1,7 @@
-"""Puts faults into a model's stream, for tests of its readers. `with_faults` wraps a model.
+"""Faults of a model's stream and of its connection. `toolcall_nb.testing.faults` has these and all others.
 
-    model = with_faults(MockModel(), faults.cut(1), faults.duplicate_id())
-    Chat(model).send("…")
-
-Each fault is a small frozen value. Several are applied in order, the first nearest to the model. Faults of ids and
-of written calls work on events, and on the text dialects as the mock model writes them.
+Each fault is a small frozen value that turns events into faulty events. Faults of ids and of written calls work on
+events, and on the text dialects as the mock model writes them.
 """
 
 from __future__ import annotations
@@ -12,50 +9,18 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError
-from toolcall_nb.models.base import Model, ModelWrapper
-from toolcall_nb.tools import Tool
-
-
-class Fault(Protocol):
-    """One fault: events in, faulty events out."""
-
-    def apply(self, events: Iterator[Event]) -> Iterator[Event]:
-        """Returns the faulty stream."""
-        ...
-
-
-def faulty(events: Iterator[Event], faults: Iterable[Fault]) -> Iterator[Event]:
-    """Returns the stream with these faults, applied in order."""
-    for fault in faults:
-        events = fault.apply(events)
-    return events
-
-
-def with_faults(model: Model, *faults: Fault) -> Model:
-    """Returns a model whose every reply has these faults."""
-    return _FaultyModel(model, faults)
-
-
-class _FaultyModel(ModelWrapper):
-    def __init__(self, model: Model, faults: Sequence[Fault]) -> None:
-        super().__init__(model)
-        self._faults = tuple(faults)
-
-    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        return faulty(super().stream(messages, tools), self._faults)
-
+from toolcall_nb.wire import decoder, encoder
 
 # Cuts -------------------------------------------------------------------------------------------------------
 
@@ -100,11 +65,11 @@ def _recut(events: Iterator[Event], size: Callable[[], int]) -> Iterator[Event]:
 
 def _units(text: str, size: Callable[[], int]) -> Iterator[str]:
     units = text.encode("utf-16-le", "surrogatepass")
-    place = 0
-    while place < len(units):
-        end = place + 2 * size()
-        yield units[place:end].decode("utf-16-le", "surrogatepass")
-        place = end
+    start = 0
+    while start < len(units):
+        end = start + 2 * size()
+        yield units[start:end].decode("utf-16-le", "surrogatepass")
+        start = end
 
 
 # Faulty calls -----------------------------------------------------------------------------------------------
@@ -244,3 +209,75 @@ class disconnect(Struct, frozen=True):
         """Returns the stream up to there, which then raises `ModelError`."""
         yield from islice(events, self.after)
         raise ModelError(self.message)
+
+
+# The connection ---------------------------------------------------------------------------------------------
+
+
+class slow(Struct, frozen=True):
+    """Waits for some seconds before each event. With `cut` before it, each piece of a text is an event."""
+
+    seconds: float
+    sleep: Callable[[float], None] = time.sleep
+
+    def apply(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Returns the slow stream."""
+        for event in events:
+            self.sleep(self.seconds)
+            yield event
+
+
+class cut_bytes(Struct, frozen=True):
+    """Sends the stream over a wire as bytes, in pieces of ``size`` bytes, also within characters.
+
+    With ``at``, there is one cut only, after that many bytes.
+    """
+
+    size: int = 1
+    at: int | None = None
+    wire: str = "ui"
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or (self.at is not None and self.at < 0):
+            raise UsageError(f"A piece has at least 1 byte, and a cut a place, but got {self!r}.")
+
+    def apply(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Returns the stream as the reader of the wire understands it."""
+        reader = decoder(self.wire)
+        if self.at is None:
+            for data in _sent(events, self.wire):
+                for start in range(0, len(data), self.size):
+                    yield from reader.feed(data[start : start + self.size])
+        else:
+            whole = b"".join(_sent(events, self.wire))
+            yield from reader.feed(whole[: self.at])
+            yield from reader.feed(whole[self.at :])
+        yield from reader.close()
+
+
+class disconnect_at(Struct, frozen=True):
+    """Sends the stream over a wire as bytes, and loses the connection after ``byte`` bytes: the stream raises.
+
+    A stream that is shorter is not changed.
+    """
+
+    byte: int
+    wire: str = "ui"
+    message: str = "The connection to the model was lost."
+
+    def apply(self, events: Iterator[Event]) -> Iterator[Event]:
+        """Returns the stream up to there, which then raises `ModelError`."""
+        reader, remaining = decoder(self.wire), self.byte
+        for data in _sent(events, self.wire):
+            yield from reader.feed(data[:remaining])
+            if len(data) > remaining:
+                raise ModelError(self.message)
+            remaining -= len(data)
+        yield from reader.close()
+
+
+def _sent(events: Iterator[Event], wire: str) -> Iterator[bytes]:
+    writer = encoder(wire)
+    for event in events:
+        yield writer.encode(event)
+    yield writer.close()
