@@ -26,9 +26,8 @@ from toolcall_nb.dialects.base import (
     path_rule,
     written_parts,
 )
-from toolcall_nb.dialects.fences import AFTER_LINE, Fence
+from toolcall_nb.dialects.call_detection import AFTER_LINE, Fence, JsonCallDetector, StreamedCall
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
 
 _INSTRUCTIONS = """\

@@ -33,9 +33,8 @@ from toolcall_nb.dialects.base import (
     path_rule,
     written_parts,
 )
-from toolcall_nb.dialects.fences import LINE_START
+from toolcall_nb.dialects.call_detection import LINE_START, JsonCallDetector, StreamedCall
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import TextPosition
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
