@@ -207,7 +207,7 @@ FAULTS = (
     ),
     Fault(
         "an approval of a tool also covers a new tool of the same name",
-        "approvals/decisions.py",
+        "approvals/__init__.py",
         "return tool.name, tool.function",
         "return tool.name, print",
         "tests/chat/test_chat_tools.py tests/notebook/test_approvals.py",

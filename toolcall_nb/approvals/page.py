@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from toolcall_nb.approvals.decisions import APPROVAL_SCOPES, Decision
-from toolcall_nb.approvals.edited_arguments import reader_of_edits
+from toolcall_nb.approvals import APPROVAL_SCOPES, Decision
+from toolcall_nb.approvals.gate import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
 from toolcall_nb.core.json_text import to_extended_json

@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from toolcall_nb.approvals.decisions import ApprovalScope, Decision
-from toolcall_nb.approvals.edited_arguments import reader_of_edits
+from toolcall_nb.approvals import ApprovalScope, Decision
+from toolcall_nb.approvals.gate import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
 from toolcall_nb.core.transcript import State, ToolCall
