@@ -15,7 +15,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.execution.runner import Binding, Outcome, run_tool
 from toolcall_nb.tools.output import ProgressCallback
 from toolcall_nb.tools.schemas.docstrings import read_docstring
-from toolcall_nb.tools.schemas.json_texts import read_json_texts
+from toolcall_nb.tools.schemas.parameters import read_json_texts
 from toolcall_nb.tools.schemas.signature import read_signature
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")

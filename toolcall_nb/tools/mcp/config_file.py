@@ -18,8 +18,7 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.files import open_regular
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.mcp.open_servers import server_tools
-from toolcall_nb.tools.mcp.server import ServerFailed
+from toolcall_nb.tools.mcp.server import ServerFailed, server_tools
 from toolcall_nb.tools.mcp.targets import Target
 
 _SECONDS, _SECONDS_OF_SILENCE = 30.0, 300.0

@@ -1,4 +1,8 @@
-"""Makes tools of an MCP server: `mcp_tools` connects and returns an `McpServer`."""
+"""Makes tools of an MCP server: `mcp_tools` connects and returns an `McpServer`.
+
+`server_tools` keeps servers open that a chat was given as such. A cell names its tools anew each time: the same server,
+under the same prefix, is connected once, as long as any of its tools is in use.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import ToolcallError, UsageError
@@ -272,3 +277,22 @@ def _error_line(error: BaseException) -> str:
         return _error_line(error.reason)
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]
     return first[:_LONGEST_LINE]
+
+
+_open: WeakValueDictionary[tuple[str, str], McpServer] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def server_tools(target: Target, *, prefix: str = "", key: str | None = None) -> list[Tool]:
+    """Returns the tools of a server; connects only if there is no open connection to it. Raises as `mcp_tools` does.
+
+    ``key`` says which targets are the same server; by default the same command, or the same object.
+    """
+    if key is None:
+        is_command = isinstance(target, str | list | tuple) or hasattr(target, "model_dump_json")
+        key = identity(target) if is_command else f"object {id(target)}"  # an open server keeps its target alive
+    with _lock:
+        server = _open.get((key, prefix))
+        if server is None:
+            server = _open[key, prefix] = mcp_tools(target, prefix=prefix)
+    return [*server.tools]
