@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         "a path may leave the workspace by a link or by ..",
         "tools/workspaces.py",
-        "if not self._contains(found):",
+        "if not self._contains(resolved):",
         "if not self._contains(Path(os.path.join(self.root, start))):",
         "tests/tools/test_workspaces.py",
     ),

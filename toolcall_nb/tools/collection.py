@@ -68,10 +68,10 @@ class Registry(Mapping[str, Tool]):
         return f"There is no tool {name!r:.100}.{did_you_mean(name, self._tools)} {there}"
 
     def _tool(self, name: str) -> Tool:
-        found = self._tools.get(name)
-        if found is None:
+        registered = self._tools.get(name)
+        if registered is None:
             raise UsageError(self.unknown(name))
-        return found
+        return registered
 
 
 registry = Registry()

@@ -49,10 +49,10 @@ def _definition(thing: Mapping[str, Any]) -> _Definition | None:
     return _Definition(name, description if isinstance(description, str) else "", dict(schema))
 
 
-def _paired(given: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
-    definition = _definition(given)
+def _paired(source: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
+    definition = _definition(source)
     if definition is None:
-        raise UsageError(f"{given!r:.100} defines no function: it needs a name and the JSON Schema of its parameters.")
+        raise UsageError(f"{source!r:.100} defines no function: it needs a name and the JSON Schema of its parameters.")
     schema = {"type": "object", "properties": {}, **definition.schema}
     return Tool(
         name=definition.name,

@@ -14,8 +14,9 @@ from toolcall_nb.tools.schemas.pydantic_types import ModelArguments
 
 
 def _tool(tool: Any) -> list[Tool]:
-    injected = _injected(tool)
-    if injected:
+    all_fields = getattr(tool.args_schema, "model_fields", {})
+    model_fields = getattr(tool.tool_call_schema, "model_fields", {})  # without those that LangGraph fills in
+    if injected := sorted({*all_fields, *getattr(tool, "_injected_args_keys", ())} - {*model_fields}):
         raise UsageError(
             f"The LangChain tool {tool.name!r} takes {', '.join(map(repr, injected))}, which LangGraph fills in while "
             "a graph runs. Give a function that takes only what the model writes."
@@ -60,13 +61,6 @@ def _arguments(tool: Any) -> tuple[Object, Binding]:
         return described, ModelArguments(tool.name, schema)
     described = dict(schema.schema())  # a model of pydantic's first version
     return described, SchemaArguments(tool.name, described, trusted=True)
-
-
-def _injected(tool: Any) -> list[str]:
-    """Returns the parameters that LangGraph fills in: those in the tool's own schema but not in the model's."""
-    all_fields = getattr(tool.args_schema, "model_fields", {})
-    model_fields = getattr(tool.tool_call_schema, "model_fields", {})
-    return sorted({*all_fields, *getattr(tool, "_injected_args_keys", ())} - {*model_fields})
 
 
 LANGCHAIN_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {

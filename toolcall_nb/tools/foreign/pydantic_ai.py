@@ -32,12 +32,17 @@ def _tool(tool: Any) -> list[Tool]:
             raise UsageError(f"The pydantic-ai tool {tool.name!r} {need}, which does not exist here. Give {instead}.")
     schema = {"type": "object", "properties": {}, **tool.function_schema.json_schema}
     function = tool.function
+    binding: Binding = SchemaArguments(tool.name, schema, trusted=True)
+    try:
+        tool.function_schema.validator.validate_python(None)  # takes anything if Tool.from_schema made it
+    except ValueError:
+        binding = _Arguments(tool)
     made = Tool(
         name=tool.name,
         description=tool.description or "",
         parameters=schema,
         function=_with_plain_result(function),
-        signature=_binding(tool, schema),
+        signature=binding,
         origin=f"pydantic-ai {function_origin(function)}",
         timeout=tool.timeout,
     )
@@ -90,14 +95,6 @@ def _plain_result(value: Any) -> Any:
     if type(value).__module__.partition(".")[0] != "pydantic_ai" or not hasattr(value, "return_value"):
         return value
     return value.return_value if not value.content else {"result": value.return_value, "content": value.content}
-
-
-def _binding(tool: Any, schema: dict[str, Any]) -> Binding:
-    try:
-        tool.function_schema.validator.validate_python(None)
-    except ValueError:
-        return _Arguments(tool)
-    return SchemaArguments(tool.name, schema, trusted=True)  # made by Tool.from_schema, whose validator takes anything
 
 
 class _Arguments:

@@ -17,8 +17,8 @@ _JSON_TYPES = frozenset({"string", "boolean", "integer", "number", "array", "obj
 def _tool(tool: Any) -> list[Tool]:
     schema: Object = {
         "type": "object",
-        "properties": {name: _property(given) for name, given in tool.inputs.items()},
-        "required": [name for name, given in tool.inputs.items() if not given.get("nullable")],
+        "properties": {name: _property(declared) for name, declared in tool.inputs.items()},
+        "required": [name for name, declared in tool.inputs.items() if not declared.get("nullable")],
     }
     made = Tool(
         name=tool.name,
@@ -31,13 +31,13 @@ def _tool(tool: Any) -> list[Tool]:
     return [made]
 
 
-def _property(given: Mapping[str, Any]) -> Object:
+def _property(declared: Mapping[str, Any]) -> Object:
     """Returns the JSON Schema of an input: ``nullable`` and other types than JSON's are smolagents' own."""
-    schema = {name: copy.deepcopy(value) for name, value in given.items() if name not in ("nullable", "type")}
-    kinds = given.get("type", [])
+    schema = {name: copy.deepcopy(value) for name, value in declared.items() if name not in ("nullable", "type")}
+    kinds = declared.get("type", [])
     kinds = [kinds] if isinstance(kinds, str) else list(kinds)
     if kinds and all(kind in _JSON_TYPES for kind in kinds):
-        kinds += ["null"] if given.get("nullable") and "null" not in kinds else []
+        kinds += ["null"] if declared.get("nullable") and "null" not in kinds else []
         schema["type"] = kinds[0] if len(kinds) == 1 else kinds
     return schema
 

@@ -201,10 +201,11 @@ class _Link:
 
     def _failure(self, connection: Connection, error: Exception) -> ServerFailed:
         """Makes the failure of a call from an error; closes a connection that was lost."""
-        if _is_lost(error):
+        code, is_ended = getattr(error, "code", None), str(error) == "Session terminated"
+        if isinstance(error, ConnectionLost) or code == _CLOSED or (code == _INVALID and is_ended):
             connection.close()
             return self._failed("is gone; the next call connects to it again", error)
-        if getattr(error, "code", None) == _TIMED_OUT:
+        if code == _TIMED_OUT:
             return ServerFailed(f"{self._name} did not answer in time. Give it longer with mcp_tools(…, timeout=…).")
         return ServerFailed(f"{self._name} answers: {_error_line(error)}")
 
@@ -262,11 +263,6 @@ def _progress(done: float, total: float | None, message: str | None) -> str:
     """Formats a report of progress: ``3/10 resizing``."""
     share = f"{done:g}" if total is None else f"{done:g}/{total:g}"
     return f"{share} {message}" if message else share
-
-
-def _is_lost(error: Exception) -> bool:
-    code, text = getattr(error, "code", None), str(error)
-    return isinstance(error, ConnectionLost) or code == _CLOSED or (code == _INVALID and text == "Session terminated")
 
 
 def _error_line(error: BaseException) -> str:
