@@ -14,7 +14,7 @@ import pytest
 
 from toolcall_nb.notebook import page_channel
 from toolcall_nb.notebook.page_channel import PageChannel
-from toolcall_nb.tools.execution import interrupts
+from toolcall_nb.threads import interrupts
 
 
 class Channel:

@@ -195,7 +195,7 @@ def _type_description(output: Any) -> str:
 
 
 def _json_values(text: str) -> list[Json]:
-    """Returns the JSON item that the text is, or else those that begin at its first brace and its first bracket."""
+    """Returns the JSON value that the text is, or else those that begin at its first brace and its first bracket."""
     decoder = json.JSONDecoder()
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):

@@ -1,14 +1,13 @@
 """Draws and closes the matplotlib figures of tools, so that each appears in the card of its own call.
 
 A notebook shows what pyplot has open below the cell, and ``plt.show()`` shows all open figures, whoever opened them. So
-`figure_methods` lets `patched_streams` assign each figure to the sink of the context in which it was opened.
+`patched_streams` assigns each figure to the sink of the context in which it was opened, whose `OpenedFigures` keep it.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -79,36 +78,6 @@ class OpenedFigures:
     def end(self) -> None:
         """Ends the run of the tool: figures that it leaves open are no running tool's."""
         _RUNNING.discard(self)
-
-
-def figure_methods(
-    opened: Callable[[Any], None], show_all: Callable[[], bool]
-) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """Yields the methods by which pyplot opens and shows figures: object, method name, and a maker of the replacement.
-
-    ``opened`` gets each new figure. ``show_all`` shows those of the context; it returns False if nothing is captured.
-    Windows of an interactive backend are left alone.
-    """
-
-    def opening(set_active: Callable[..., Any]) -> Callable[..., Any]:
-        def open_figure(manager: Any) -> Any:
-            opened(manager.canvas.figure)
-            return set_active(manager)
-
-        return open_figure
-
-    def showing(show: Callable[..., Any]) -> Callable[..., Any]:
-        def show_figures(*arguments: Any, **options: Any) -> Any:
-            canvas = getattr(sys.modules["matplotlib.pyplot"]._get_backend_mod(), "FigureCanvas", None)
-            has_windows = getattr(canvas, "required_interactive_framework", None) is not None
-            return None if not has_windows and show_all() else show(*arguments, **options)
-
-        return show_figures
-
-    helpers, pyplot = sys.modules.get("matplotlib._pylab_helpers"), sys.modules.get("matplotlib.pyplot")
-    if helpers is not None and pyplot is not None and hasattr(pyplot, "show"):
-        yield helpers.Gcf, "_set_new_active_manager", opening
-        yield pyplot, "show", showing
 
 
 def _is_a(value: Any, module: str, name: str) -> bool:

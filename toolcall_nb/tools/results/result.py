@@ -193,8 +193,8 @@ def _bundle(value: Any) -> Object:
     """Returns every form that an object or IPython has for it; those that raise are left out."""
     if isinstance(value, type):
         return {}
-    own = _without_metadata(_attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None)))
-    bundle: Object = dict(own) if isinstance(own, Mapping) else {}
+    forms = _without_metadata(_attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None)))
+    bundle: Object = dict(forms) if isinstance(forms, Mapping) else {}
     for kind, show in _displayers(value):
         if bundle.get(kind) is None:
             bundle[kind] = _without_metadata(_attempt(show))
@@ -236,8 +236,8 @@ def _attempt(show: Callable[[], Any]) -> Any:
         return None
 
 
-def _without_metadata(shown: Any) -> Any:
-    return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
+def _without_metadata(form: Any) -> Any:
+    return form[0] if isinstance(form, tuple) and len(form) == 2 else form
 
 
 def _content(kind: str, content: Any) -> Json:
@@ -264,7 +264,8 @@ def with_note(html: str, table: ValueTable, expression: str, write_cell: Callabl
     rows = [row for row in parser.rows if len(row) == width]
     if len(rows) != table.size:
         rows = [row for row in rows if not set(row) <= set(_ELLIPSES)]
-    gaps = {column for column in range(width) if width != len(table.names) and _is_gap(rows, column)}
+    has_gaps = width != len(table.names)
+    gaps = {column for column in range(width) if has_gaps and all(row[column] in _ELLIPSES for row in rows)}
     cells = [cell for row in rows for column, cell in enumerate(row) if column not in gaps]
     hidden_rows, hidden_columns = table.size - len(rows), len(table.names) - width + len(gaps)
     counts = (
@@ -302,10 +303,6 @@ class _Cells(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._is_cell:
             self.rows[-1][-1] += data
-
-
-def _is_gap(rows: Sequence[Sequence[str]], column: int) -> bool:
-    return all(row[column] in _ELLIPSES for row in rows)
 
 
 def _count_cut(cells: Sequence[str], table: ValueTable, write_cell: Callable[[Any], str]) -> int:

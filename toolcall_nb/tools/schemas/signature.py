@@ -86,12 +86,12 @@ def read_signature(function: Callable[..., Any], tool: str, descriptions: Mappin
     ]
     types = _types(parameters, tool)
     described = list(zip(types.parameters, types.schemas, strict=True))
-    rest = [schema for parameter, schema in described if parameter.is_rest]
+    options = [schema for parameter, schema in described if parameter.is_rest]
     schema: Object = {
         "type": "object",
         "properties": {parameter.argument: schema for parameter, schema in described if not parameter.is_rest},
         "required": [parameter.argument for parameter, _ in described if parameter.required],
-        "additionalProperties": (rest[0] or True) if rest else False,
+        "additionalProperties": (options[0] or True) if options else False,
     }
     if types.definitions:
         schema["$defs"] = types.definitions
@@ -172,7 +172,7 @@ def _types(parameters: Sequence[Parameter], tool: str) -> _Types:
 
 def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
     """Returns the libraries that the parameters need, each with the first parameter that needs it."""
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for parameter in parameters:
         default = (parameter.default,) if is_field_info(parameter.default) else ()
         for declaration in (*declarations(parameter.type), *default):
@@ -183,10 +183,10 @@ def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
                     "which nothing enforces here. Use pydantic's Field, msgspec's Meta, or a text that describes it."
                 )
             if library is not None:
-                found.setdefault(library, parameter.name)
-    if len(found) > 1:
+                libraries.setdefault(library, parameter.name)
+    if len(libraries) > 1:
         raise UsageError(
-            f"The tool {tool!r} mixes types of pydantic ({found['pydantic']}) and of msgspec ({found['msgspec']}), "
-            "and only one of the two can read it. Declare all of its parameters in one way."
+            f"The tool {tool!r} mixes types of pydantic ({libraries['pydantic']}) and of msgspec "
+            f"({libraries['msgspec']}), and only one of the two can read it. Declare all of its parameters in one way."
         )
-    return found
+    return libraries
