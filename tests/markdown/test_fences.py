@@ -24,7 +24,7 @@ _STOP = re.compile(LINE_START)
 
 
 def known(lines: Lines) -> tuple[object, ...]:
-    return lines.fence, lines.at_start, lines.place.line, lines.place.column
+    return lines.fence, lines.at_start, lines.position.line, lines.position.column
 
 
 def passed(pieces: list[str]) -> Lines:

@@ -96,7 +96,7 @@ FAULTS = (
     Fault(
         "a call of an unknown tool is not reported as one",
         "dialects/json_call.py",
-        'f"Tool not found: {call.name}" if is_unknown(call, known) else',
+        'f"Tool not found: {call.name}" if is_unknown(call, tool_names) else',
         "",
         "tests/dialects/test_json_call.py",
     ),

@@ -64,7 +64,9 @@ class ApprovalGate:
         if self._mode == "auto":
             return call
         input_json = json.dumps(call.input)
-        automatic = self._automatic_decision(tool)
+        automatic = Decision(False, _SWITCHED_OFF) if self._mode == "never" else None
+        if automatic is None and (reason := self._remembered.reason(tool)) is not None:
+            automatic = Decision(True, reason)
         approval = f"approval-{call.id}"
         yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
         with asking_about(tool):
@@ -85,12 +87,6 @@ class ApprovalGate:
         if decision.approved and decision.input is not MISSING:
             yield ev.ToolInputAvailable(call.id, call.name, decision.input)
         yield ev.ToolApprovalResponse(call.approval.id, decision.approved, decision.reason)
-
-    def _automatic_decision(self, tool: Tool) -> Decision | None:
-        if self._mode == "never":
-            return Decision(False, _SWITCHED_OFF)
-        reason = self._remembered.reason(tool)
-        return None if reason is None else Decision(True, reason)
 
     def _asked_decision(self, call: ToolCall) -> Decision:
         """Asks the approver. An approver that fails, or that gives arguments which cannot be used, denies the call."""
@@ -189,9 +185,9 @@ def _integer(text: str) -> int:
 
 def _unique(pairs: Iterable[tuple[str, Json]]) -> dict[str, Json]:
     """Makes an object; refuses a name that is there twice, since it would be unclear which value the tool gets."""
-    found: dict[str, Json] = {}
+    members: dict[str, Json] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise ValueError(f"The name {key!r} is there twice.")
-        found[key] = value
-    return found
+        members[key] = value
+    return members

@@ -70,7 +70,7 @@ class TerminalApprover:
     """
 
     def __init__(self, ask: Callable[[str], str] | None = None, say: Callable[[str], object] | None = None) -> None:
-        self._given_ask = ask
+        self._custom_ask = ask
         self._say = say if say is not None else print
 
     def __call__(self, call: ToolCall) -> Decision:
@@ -81,30 +81,30 @@ class TerminalApprover:
             return Decision(False, _NOBODY)
 
     def _ask(self, prompt: str) -> str:
-        return input(prompt) if self._given_ask is None else self._given_ask(prompt)
+        return input(prompt) if self._custom_ask is None else self._custom_ask(prompt)
 
     def _decision(self, call: ToolCall) -> Decision:
-        asked = {} if call.input is MISSING or call.input is None else call.input
-        arguments = asked
-        left = self._show(call.name, arguments)
+        original = {} if call.input is MISSING or call.input is None else call.input
+        arguments = original
+        unseen = self._show(call.name, arguments)
         while True:
-            prompt = f"{_lines(left)} not shown yet. Enter shows more, or" if left else "Run it?"
+            prompt = f"{_lines(unseen)} not shown yet. Enter shows more, or" if unseen else "Run it?"
             answer = self._ask(f"{prompt} {_KEYS} ").strip().lower()
             key = answer.removesuffix(_UNREAD)
-            if key in _SCOPES and (not left or key != answer):
-                reason = f"Approved without reading all of it: {_lines(left)} not shown." if left else None
-                return Decision(True, reason, input=_if_edited(asked, arguments), scope=_SCOPES[key])
+            if key in _SCOPES and (not unseen or key != answer):
+                reason = f"Approved without reading all of it: {_lines(unseen)} not shown." if unseen else None
+                return Decision(True, reason, input=_if_edited(original, arguments), scope=_SCOPES[key])
             if key in ("n", "no"):
                 return Decision(False, self._reason())
             if key in ("e", "edit"):
                 arguments = self._edited(arguments)
-                left = self._show(
-                    call.name, arguments, " (edited)" if _if_edited(asked, arguments) is not MISSING else ""
+                unseen = self._show(
+                    call.name, arguments, " (edited)" if _if_edited(original, arguments) is not MISSING else ""
                 )
-            elif not key and left:
-                left = self._show_page(left)
+            elif not key and unseen:
+                unseen = self._show_page(unseen)
             elif key in _SCOPES:
-                self._say(f'{_lines(left)} not shown yet. Enter shows more; "{key}{_UNREAD}" approves without that.')
+                self._say(f'{_lines(unseen)} not shown yet. Enter shows more; "{key}{_UNREAD}" approves without that.')
             else:
                 self._say(_HELP if key in ("?", "h", "help") else f"Please answer with one of {_KEYS}; ? says more.")
 
@@ -143,7 +143,7 @@ class TerminalApprover:
 
     def _edited_text(self, arguments: Json) -> str:
         line = _json(arguments)
-        if self._given_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if self._custom_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
             editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
             return _from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
         self._say(f"Write the arguments anew in one line; an empty one keeps them:\n{indented(line)}")
@@ -178,16 +178,16 @@ def _from_editor(command: str, text: str) -> str:
             raise _EditorFailed(f"The editor {command!r} failed ({error}), so nothing was changed.") from error
 
 
-def _if_edited(asked: Json, arguments: Json) -> Json | Missing:
+def _if_edited(original: Json, arguments: Json) -> Json | Missing:
     """Returns the arguments if they were edited; the order of keys and the type of a number count as well."""
-    return MISSING if json.dumps(asked) == json.dumps(arguments) else arguments
+    return MISSING if json.dumps(original) == json.dumps(arguments) else arguments
 
 
 # On the screen ----------------------------------------------------------------------------------------------
 
 
-def _lines(left: list[str]) -> str:
-    return format_count(len(left), "lines")
+def _lines(lines: list[str]) -> str:
+    return format_count(len(lines), "lines")
 
 
 def _screen_lines(arguments: Json) -> list[str]:

@@ -52,10 +52,10 @@ class Fence(NamedTuple):
 
 
 class Lines:
-    """The lines of a text that comes in pieces. ``place`` is the position of its end so far."""
+    """The lines of a text that comes in pieces. ``position`` is that of its end so far."""
 
     def __init__(self) -> None:
-        self.place = TextPosition()
+        self.position = TextPosition()
         self.at_start = True
         self.fence: Fence | None = None
         self._line: str | None = ""  # its text so far; None: it opens and closes no fence
@@ -72,14 +72,14 @@ class Lines:
         """
         is_plain = self._line is None and stop.search(text) is None
         if is_plain:
-            self.place.advance(text)
+            self.position.advance(text)
         return is_plain
 
     def extend(self, text: str) -> None:
         """Adds text."""
         if not text:
             return
-        self.place.advance(text)
+        self.position.advance(text)
         begin = max(text.rfind("\n"), text.rfind("\r")) + 1
         self.at_start = begin == len(text)
         if begin:
@@ -90,7 +90,7 @@ class Lines:
     def skip(self, source: str) -> None:
         """Skips the source of a call: its lines are not lines of the text."""
         self._line = None  # text after the call on its last line begins no line
-        self.place.advance(source)
+        self.position.advance(source)
         self.at_start = source[-1] in "\r\n"
 
     def _add(self, line: str, text: str) -> None:
@@ -162,9 +162,8 @@ class TextFlow:
     def text(self, text: str) -> list[Event]:
         """Adds text."""
         text, self._tail = self._tail + text, ""
-        return self._text_after_call(text) if self._after_call else self._text(text)
-
-    def _text_after_call(self, text: str) -> list[Event]:
+        if not self._after_call:
+            return self._text(text)
         more = _MORE.match(text)
         if more is not None and more.end() == len(text):
             self._tail = text
@@ -256,7 +255,7 @@ class JsonCallDetector(ABC):
     """
 
     _stop: ClassVar[re.Pattern[str]]
-    """Matches every place in a line of text at which something may begin."""
+    """Matches where something may begin in a line of text."""
 
     def __init__(self) -> None:
         self._characters = CharacterReader()
