@@ -305,15 +305,20 @@ class JsonDetector(JsonCallDetector):
     # An object
 
     def _object_step(self, tried: _ObjectAttempt, final: bool) -> Iterator[Event]:
-        start = self._at
-        end = tried.json.feed(self._text, start)
+        end = tried.json.feed(self._text, self._at)
+        is_over = tried.json.is_whole or tried.json.is_broken
         if tried.is_hopeless:
             yield from self._pass(end)
-            self._object = None if tried.json.is_whole or tried.json.is_broken or final else tried
+            self._object = None if is_over or final else tried
             return
         self._at = end
-        if tried.cannot_be_a_call():
-            yield from self._hopeless(tried)
+        if tried.cannot_be_a_call():  # passes on as text: it may be JSON
+            if self._fence is not None:
+                yield from self._no_fence(self._fence, tried)
+                return
+            tried.is_hopeless = True
+            self._object = None if is_over else tried
+            yield from self._rewind(tried, tried.json.length)
             return
         name = tried.tool_name()
         if tried.call is None and name is not None:
@@ -324,19 +329,9 @@ class JsonDetector(JsonCallDetector):
         if tried.json.is_whole:
             self._object = None
             yield from self._whole(tried)
-        elif tried.json.is_broken or final:
+        elif is_over or final:
             self._object = None
             yield from self._broke_off(tried)
-
-    def _hopeless(self, tried: _ObjectAttempt) -> Iterator[Event]:
-        """Passes an object on as text: it may be JSON, but cannot become a call."""
-        if self._fence is not None:
-            yield from self._no_fence(self._fence, tried)
-            return
-        tried.is_hopeless = True
-        whole = tried.json.is_whole or tried.json.is_broken
-        self._object = None if whole else tried
-        yield from self._rewind(tried, tried.json.length)
 
     def _whole(self, tried: _ObjectAttempt) -> Iterator[Event]:
         try:

@@ -16,7 +16,7 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.json_schema import SchemaCheck, TooCostly
-from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import WrongArguments, arguments_object
 from toolcall_nb.tools.schemas.signature import Signature, read_signature
 
 ANSWER_TOOL = "final_answer"
@@ -41,16 +41,15 @@ class AnswerArguments:
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns the answer as the argument ``answer``. Raises `WrongArguments`, which names each wrong field."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(ANSWER_TOOL, [f"a JSON object is needed, not {json_type(arguments)}"])
+        values = dict(arguments_object(arguments, ANSWER_TOOL))
         if self._signature is None:
-            if problems := self._problems(arguments):
+            if problems := self._problems(values):
                 raise WrongArguments(ANSWER_TOOL, problems)
-            return [], {_VALUE: arguments[_VALUE] if self.is_wrapped else dict(arguments)}
+            return [], {_VALUE: values[_VALUE] if self.is_wrapped else values}
         try:
-            return self._signature.bind(dict(arguments) if self.is_wrapped else {_VALUE: dict(arguments)})
+            return self._signature.bind(values if self.is_wrapped else {_VALUE: values})
         except WrongArguments as error:
-            raise WrongArguments(ANSWER_TOOL, self._problems(arguments) or self._type_problems(error)) from None
+            raise WrongArguments(ANSWER_TOOL, self._problems(values) or self._type_problems(error)) from None
 
     def wrap(self, value: Json) -> Json:
         """Returns the arguments for a JSON value that was written without the parameter ``answer``."""

@@ -115,14 +115,18 @@ def run_command(command: str, folder: Path, seconds: float, on_output: _OnOutput
         code = process.poll()
         if code is None:
             _signal(process, signal.SIGTERM)
-        _read_out(process, pipes, on_output)
+        end = time.monotonic() + _GRACE_SECONDS
+        while (pipes or process.poll() is None) and time.monotonic() < end:
+            pipes.read(on_output, _POLL_SECONDS)
         _signal(process, signal.SIGKILL)
         pipes.empty(on_output)
     return code if code is None or code >= 0 else 128 - code
 
 
 def _start(command: str, folder: Path) -> subprocess.Popen[bytes]:
-    shell = _shell()
+    shell = None if os.name == "nt" else shutil.which("bash") or shutil.which("sh")
+    if shell is None:
+        raise ExecutionFailed("There is no bash or sh here. On Windows, run the kernel in WSL to have one.")
     try:
         return subprocess.Popen(
             [shell, "-c", command],
@@ -137,20 +141,6 @@ def _start(command: str, folder: Path) -> subprocess.Popen[bytes]:
         raise InvalidInput(f"The command holds a character that no command can hold: {error}") from None
     except OSError as error:
         raise InputOutputFailed(f"The command could not be started: {error.strerror}") from error
-
-
-def _shell() -> str:
-    shell = None if os.name == "nt" else shutil.which("bash") or shutil.which("sh")
-    if shell is None:
-        raise ExecutionFailed("There is no bash or sh here. On Windows, run the kernel in WSL to have one.")
-    return shell
-
-
-def _read_out(process: subprocess.Popen[bytes], pipes: _Pipes, on_output: _OnOutput) -> None:
-    """Reads the rest of the output of a command that has ended or should end, for `_GRACE_SECONDS` at most."""
-    end = time.monotonic() + _GRACE_SECONDS
-    while (pipes or process.poll() is None) and time.monotonic() < end:
-        pipes.read(on_output, _POLL_SECONDS)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
 _MAX_BYTES = 10_000_000
-"""Files that are larger, or would become larger, are not edited."""
+"""Larger files are not edited, and no more is shown at once: a larger file is read line by line."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -56,22 +56,16 @@ def edit(file_path: WorkspacePath, old_string: str, new_string: str, replace_all
         raise InvalidInput(f"old_string appears {count} times in file, use replace_all=true or make it unique")
     message = f"File edited successfully: {path}"
     if count:
-        _check_growth(path, text, old, new, count)
+        growth = len(new.encode("utf-8", "surrogatepass")) - len(old.encode("utf-8", "surrogatepass"))
+        size = text.state.st_size + count * growth  # before a text of that size is made
+        if size > _MAX_BYTES:
+            raise InvalidInput(
+                f"File would become too large: {path} would hold {size:,} bytes, more than {_MAX_BYTES:,}"
+            )
         _write(path, text, text.content.replace(old, new))
     else:
         message += "\nold_string was not found in it: nothing was replaced."
     return {"success": True, "message": message, "data": None}
-
-
-def _check_growth(path: Path, text: _Text, old: str, new: str, count: int) -> None:
-    """Raises if the file would become too large, before a text of that size is made."""
-    size = text.state.st_size + count * (_byte_count(new) - _byte_count(old))
-    if size > _MAX_BYTES:
-        raise InvalidInput(f"File would become too large: {path} would hold {size:,} bytes, more than {_MAX_BYTES:,}")
-
-
-def _byte_count(string: str) -> int:
-    return len(string.encode("utf-8", "surrogatepass"))
 
 
 def _read(path: Path) -> _Text:
@@ -132,10 +126,6 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise InputOutputFailed(f"{error.strerror or error}: {path}") from error
 
 
-_MAX_BYTES = 10_000_000
-"""Bytes that are shown at once; a larger file is read line by line."""
-
-
 def show_file(
     file_path: WorkspacePath,
     start_line: Annotated[int, Meta(ge=1)] | None = None,
@@ -152,28 +142,18 @@ def show_file(
     start = 1 if start_line is None else start_line
     if end_line is not None and end_line < start:
         raise InvalidInput(f"end_line {end_line} comes before start_line {start}")
-    with workspace.open(path) as file:
-        lines = _selected(_numbered(file, path), start, end_line, path)
+    with _file_errors(path), workspace.open(path) as file:
+        lines = _selected_lines(file, start, end_line, path)
     content = "\n".join(f"{number:5} | {line}" for number, line in enumerate(lines, start))
     message = f"Showing lines {start}-{start + len(lines) - 1} of {path}"
     return {"success": True, "message": message, "data": {"content": content}}
 
 
-def _numbered(file: BinaryIO, path: Path) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    try:
-        while line := file.readline(_MAX_BYTES + 1):
-            number += 1
-            yield number, line
-    except OSError as error:
-        raise InputOutputFailed(f"{error.strerror or error}: {path}") from error
-
-
-def _selected(lines: Iterator[tuple[int, bytes]], start: int, end: int | None, path: Path) -> list[str]:
+def _selected_lines(file: BinaryIO, start: int, end: int | None, path: Path) -> list[str]:
     """Returns the lines from ``start`` to ``end``. Raises `InvalidInput` if the file is shorter, or not text."""
     selected: list[str] = []
     number = size = 0
-    for number, line in lines:
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_BYTES + 1), b""), 1):
         size += len(line) if number >= start else 0
         if size > _MAX_BYTES or len(line) > _MAX_BYTES:
             raise InvalidInput(

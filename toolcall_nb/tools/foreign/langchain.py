@@ -69,4 +69,3 @@ LANGCHAIN_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
         made for tool in toolkit.get_tools() for made in _tool(tool)
     ],
 }
-"""The converters, by the full name of the class."""

@@ -64,4 +64,3 @@ LLAMA_INDEX_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
         made for tool in spec.to_tool_list() for made in _tool(tool)
     ],
 }
-"""The converters, by the full name of the class."""

@@ -61,4 +61,3 @@ def _function(tool: Any) -> Callable[..., Any]:
 
 
 OPENAI_AGENTS_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {"agents.tool.FunctionTool": _tool}
-"""The converters, by the full name of the class."""

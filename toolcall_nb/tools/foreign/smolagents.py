@@ -43,4 +43,3 @@ def _property(declared: Mapping[str, Any]) -> Object:
 
 
 SMOLAGENTS_CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {"smolagents.tools.Tool": _tool}
-"""The converters, by the full name of the class."""

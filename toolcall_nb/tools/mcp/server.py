@@ -76,7 +76,6 @@ class McpServer:
         self.name = label(target)
         self._identity = identity(target)
         self._timeout = timeout
-        self._results = _Results(self.name)
         self._link = _Link(target, self.name)
         weakref.finalize(self, self._link.close)
         try:
@@ -106,10 +105,10 @@ class McpServer:
         Raises `ToolFailed` with the server's text, `ServerFailed` where there is none.
         """
 
-        results = self._results  # the connection keeps this, and must not keep the server alive
+        check_result = self._link.check_result  # the connection keeps this, and must not keep the server alive
 
         async def work(client: Any, on_line: OnLine) -> Any:
-            client.session.validate_tool_result = results.check
+            client.session.validate_tool_result = check_result
 
             async def progress(done: float, total: float | None, message: str | None) -> None:
                 on_line(_progress(done, total, message))
@@ -127,7 +126,7 @@ class McpServer:
                 raise UsageError(f"{self.name} has two tools {tool.name!r:.100}, and a call could mean either.")
             described[tool.name] = tool
             if tool.output_schema is not None:
-                self._results.schemas[tool.name] = SchemaCheck(tool.output_schema)
+                self._link.result_schemas[tool.name] = SchemaCheck(tool.output_schema)
         for name in dict.fromkeys(described if only is None else only):
             if name not in described:
                 raise UsageError(f"{self.name} has no tool {name!r:.100}. It has: {', '.join(described) or 'none'}.")
@@ -139,44 +138,20 @@ class McpServer:
             name=name,
             description=described.description or "",
             parameters=schema,
-            function=_Call(self, described.name),
+            function=self._function(described.name),
             signature=SchemaArguments(name, schema),
             origin=f"mcp {self._identity}: {described.name}",
             parallel=bool(described.annotations and described.annotations.read_only_hint),
         )
 
+    def _function(self, name: str) -> Callable[..., Result]:
+        """Returns the function of one tool. It keeps the server alive and so the connection open."""
 
-class _Call:
-    """The function of one tool. It keeps the server alive and so the connection open."""
+        def call(**arguments: Any) -> Result:
+            return self.call(name, arguments)
 
-    def __init__(self, server: McpServer, name: str) -> None:
-        self._server = server
-        self.__name__ = name
-
-    def __call__(self, /, **arguments: Any) -> Result:
-        return self._server.call(self.__name__, arguments)
-
-
-class _Results:
-    """Checks results by the schemas that the server gave for them.
-
-    It replaces the client's own check, whose time a hostile schema can make unbounded.
-    """
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self.schemas: dict[str, SchemaCheck] = {}
-
-    async def check(self, name: str, result: Any) -> None:
-        """Raises `ToolFailed` for a result that does not fit the schema, or whose schema is too expensive."""
-        if (schema := self.schemas.get(name)) is None:
-            return
-        try:
-            problems = schema.problems(result.structured_content)
-        except TooCostly:
-            problems = ["the schema takes too long to check it by"]
-        if problems:
-            raise ToolFailed(f"the result of {name} is not as its own schema says: {problems[0]}")
+        call.__name__ = name
+        return call
 
 
 class _Link:
@@ -189,6 +164,7 @@ class _Link:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._is_closed = False
+        self.result_schemas: dict[str, SchemaCheck] = {}
 
     def run(self, work: Callable[[Any, OnLine], Awaitable[_T]]) -> _T:
         """Runs ``work`` with a connected client and returns its value. Raises `ToolFailed`."""
@@ -198,6 +174,20 @@ class _Link:
         except Exception as error:
             failure = self._failure(connection, error)
         raise failure  # outside of the block, or IPython would print the exception group of the client's tasks
+
+    async def check_result(self, name: str, result: Any) -> None:
+        """Raises `ToolFailed` for a result that does not fit the server's schema, or whose schema is too expensive.
+
+        It replaces the client's own check, whose time a hostile schema can make unbounded.
+        """
+        if (schema := self.result_schemas.get(name)) is None:
+            return
+        try:
+            problems = schema.problems(result.structured_content)
+        except TooCostly:
+            problems = ["the schema takes too long to check it by"]
+        if problems:
+            raise ToolFailed(f"the result of {name} is not as its own schema says: {problems[0]}")
 
     def _failure(self, connection: Connection, error: Exception) -> ServerFailed:
         """Makes the failure of a call from an error; closes a connection that was lost."""

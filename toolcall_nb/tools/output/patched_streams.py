@@ -227,24 +227,20 @@ def _wrap_show_figures(show: Callable[..., Any]) -> Callable[..., Any]:
 def _wrap_start(start: Callable[..., Any]) -> Callable[..., Any]:
     def routed_start(thread: threading.Thread) -> Any:
         sink = _active_sink()
+        run = thread.run
+
+        def run_with_sink() -> None:
+            vars(thread).pop("run", None)
+            OUTPUT_SINK.set(sink)
+            run()
+
         if sink is not None:
             with suppress(AttributeError):  # a thread whose attributes cannot be set
-                _set_thread_sink(thread, sink)
+                setattr(thread, "run", run_with_sink)  # noqa: B010 - type checkers refuse to assign to a method
         with STARTING:
             return start(thread)
 
     return routed_start
-
-
-def _set_thread_sink(thread: threading.Thread, sink: OutputSink) -> None:
-    run = thread.run
-
-    def run_with_sink() -> None:
-        vars(thread).pop("run", None)
-        OUTPUT_SINK.set(sink)
-        run()
-
-    setattr(thread, "run", run_with_sink)  # noqa: B010 - a method is assigned to, which type checkers refuse
 
 
 def _wrap_progress_bar(draw: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ from toolcall_nb.tools.schemas.bounded_values import (
     quote,
     with_whole_numbers,
 )
-from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import WrongArguments, arguments_object
 
 _STEPS = 100_000
 """Keywords that are checked for one value; a value of many items may have more, in proportion."""
@@ -89,15 +89,14 @@ class SchemaArguments:
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns no positional arguments, and the keyword arguments. Raises `WrongArguments`."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(self.name, [f"a JSON object is needed, not {json_type(arguments)}"])
+        values = dict(arguments_object(arguments, self.name))
         try:
-            problems = self._check.problems(dict(arguments))
+            problems = self._check.problems(values)
         except TooCostly:
             problems = ["the arguments: the tool's schema takes too long to check them by, so the tool was not called"]
         if problems:
             raise WrongArguments(self.name, problems)
-        return [], copy.deepcopy(dict(arguments))
+        return [], copy.deepcopy(values)
 
 
 class SchemaCheck:
@@ -170,8 +169,9 @@ class _Check:
             return True
         self._spend(len(reference) // 100)
         target = self._root
-        for name in map(_unescaped, reference[1:].split("/")[1:]):
+        for step in reference[1:].split("/")[1:]:
             self._spend(1)
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
             if isinstance(target, list) and name.isdecimal() and len(name) < 7 and int(name) < len(target):
                 target = target[int(name)]
             elif isinstance(target, dict) and name in target:
@@ -248,25 +248,14 @@ class _Check:
 
     # Numbers
 
-    def _minimum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
-        if schema.get("exclusiveMinimum") is True:
-            yield from self._exclusive_minimum(rule, value, schema)
-        elif _are_numbers(rule, value) and value < rule:
-            yield _wrong(f"{quote(value)} is less than the minimum of {quote(rule)}")
-
-    def _maximum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
-        if schema.get("exclusiveMaximum") is True:
-            yield from self._exclusive_maximum(rule, value, schema)
-        elif _are_numbers(rule, value) and value > rule:
-            yield _wrong(f"{quote(value)} is greater than the maximum of {quote(rule)}")
-
-    def _exclusive_minimum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
-        if _are_numbers(rule, value) and value <= rule:
-            yield _wrong(f"{quote(value)} is less than or equal to the minimum of {quote(rule)}")
-
-    def _exclusive_maximum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
-        if _are_numbers(rule, value) and value >= rule:
-            yield _wrong(f"{quote(value)} is greater than or equal to the maximum of {quote(rule)}")
+    def _limit(self, rule: Any, value: Json, schema: Any, *, least: bool, exclusive: bool) -> Iterator[_Problem]:
+        if not _are_numbers(rule, value):
+            return
+        # Before draft 6, the exclusive keywords were booleans.
+        exclusive = exclusive or schema.get("exclusiveMinimum" if least else "exclusiveMaximum") is True
+        if (value < rule if least else value > rule) or (exclusive and value == rule):
+            than = f"{'less' if least else 'greater'} than{' or equal to' if exclusive else ''}"
+            yield _wrong(f"{quote(value)} is {than} the {'minimum' if least else 'maximum'} of {quote(rule)}")
 
     def _multiple_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if not _are_numbers(rule, value) or rule <= 0:
@@ -413,9 +402,8 @@ def _are_numbers(*values: Any) -> bool:
     return all(map(_is_number, values))
 
 
-def _unescaped(step: str) -> str:
-    """Decodes a step of a JSON pointer in a URI."""
-    return unquote(step).replace("~1", "/").replace("~0", "~")
+def _limit_rule(least: bool, exclusive: bool) -> Callable[..., Iterator[_Problem]]:
+    return lambda run, rule, value, schema: run._limit(rule, value, schema, least=least, exclusive=exclusive)
 
 
 def _size_rule(least: bool, kind: type) -> Callable[..., Iterator[_Problem]]:
@@ -433,18 +421,18 @@ _KEYWORDS: Mapping[str, Callable[..., Iterator[_Problem]]] = {
     "dependentRequired": _Check._dependencies,
     "dependentSchemas": _Check._dependencies,
     "enum": _Check._enum,
-    "exclusiveMaximum": _Check._exclusive_maximum,
-    "exclusiveMinimum": _Check._exclusive_minimum,
+    "exclusiveMaximum": _limit_rule(False, True),
+    "exclusiveMinimum": _limit_rule(True, True),
     "if": _Check._if,
     "items": _Check._items,
     "maxItems": _size_rule(False, list),
     "maxLength": _size_rule(False, str),
     "maxProperties": _size_rule(False, dict),
-    "maximum": _Check._maximum,
+    "maximum": _limit_rule(False, False),
     "minItems": _size_rule(True, list),
     "minLength": _size_rule(True, str),
     "minProperties": _size_rule(True, dict),
-    "minimum": _Check._minimum,
+    "minimum": _limit_rule(True, False),
     "multipleOf": _Check._multiple_of,
     "not": _Check._not,
     "oneOf": _Check._one_of,

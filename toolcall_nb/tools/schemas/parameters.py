@@ -53,6 +53,13 @@ class WrongArguments(Exception):
         super().__init__(f"The arguments of {tool!r} are wrong:{lines}")
 
 
+def arguments_object(arguments: Json, tool: str) -> Mapping[str, Json]:
+    """Returns the arguments of a call of ``tool``. Raises `WrongArguments` if they are no object."""
+    if not isinstance(arguments, Mapping):
+        raise WrongArguments(tool, [f"a JSON object is needed, not {json_type(arguments)}"])
+    return arguments
+
+
 def json_type(value: Json) -> str:
     """Names the JSON type of a value in words."""
     names = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "an array"}

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import MissingPackageError
 from toolcall_nb.tools.schemas.annotations import field_descriptions, is_field_info, with_descriptions
-from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, arguments_object
 
 _IGNORED_FIELD = "UnsupportedFieldAttributeWarning"
 """The warning of pydantic that it ignores a declaration, such as an alias inside ``Optional``."""
@@ -97,12 +97,11 @@ class ModelArguments:
 @contextmanager
 def wrong_arguments(tool: str, arguments: Json) -> Iterator[str]:
     """Yields the arguments as JSON text, and turns pydantic's errors about them into `WrongArguments`."""
-    if not isinstance(arguments, Mapping):
-        raise WrongArguments(tool, [f"a JSON object is needed, not {json_type(arguments)}"])
+    values = dict(arguments_object(arguments, tool))
     try:
-        yield json.dumps(dict(arguments))
+        yield json.dumps(values)
     except ValueError as error:
-        raise WrongArguments(tool, _problems(error, arguments, with_missing=True)) from None
+        raise WrongArguments(tool, _problems(error, values, with_missing=True)) from None
 
 
 def _field(number: int) -> str:

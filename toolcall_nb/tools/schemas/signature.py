@@ -28,7 +28,7 @@ from toolcall_nb.tools.schemas.annotations import (
     required_keys,
 )
 from toolcall_nb.tools.schemas.msgspec_types import MsgspecTypes
-from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, arguments_object
 
 
 class _Types(Protocol):
@@ -56,8 +56,7 @@ class Signature(Struct, frozen=True):
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(self.name, [f"a JSON object is needed, not {json_type(arguments)}"])
+        arguments = arguments_object(arguments, self.name)
         named = [parameter for parameter in self.parameters if not parameter.is_rest]
         names = [parameter.argument for parameter in named]
         has_rest = len(named) < len(self.parameters)
