@@ -107,22 +107,22 @@ class ApprovalGate:
 _MAX_CHARACTERS = 5_000_000
 _MAX_DIGITS = 4_000  # a little below Python's own limit
 
-_asked_about: ContextVar[Tool | None] = ContextVar("toolcall_nb_asked_about", default=None)
+_tool_in_question: ContextVar[Tool | None] = ContextVar("toolcall_nb_asked_about", default=None)
 
 
 @contextmanager
 def asking_about(tool: Tool) -> Iterator[None]:
     """Within this block, `reader_of_edits` checks edited arguments against the parameters of ``tool``."""
-    token = _asked_about.set(tool)
+    token = _tool_in_question.set(tool)
     try:
         yield
     finally:
-        _asked_about.reset(token)
+        _tool_in_question.reset(token)
 
 
 def reader_of_edits() -> Callable[[str], dict[str, Json]]:
     """Returns `read_edited` for the tool that is asked about now, to be called in any thread."""
-    return partial(read_edited, tool=_asked_about.get())
+    return partial(read_edited, tool=_tool_in_question.get())
 
 
 def read_edited(text: str, tool: Tool | None = None) -> dict[str, Json]:

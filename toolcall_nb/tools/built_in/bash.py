@@ -68,14 +68,14 @@ class _Screen:
 
     def __init__(self) -> None:
         self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in ("stdout", "stderr")}
-        self._left = _PRINTED_BYTES
+        self._remaining = _PRINTED_BYTES
 
     def show(self, name: str, data: bytes) -> None:
-        if self._left <= 0:
+        if self._remaining <= 0:
             return
-        text = self._decoders[name].decode(data[: self._left])
-        self._left -= len(data)
-        if self._left <= 0:
+        text = self._decoders[name].decode(data[: self._remaining])
+        self._remaining -= len(data)
+        if self._remaining <= 0:
             text += "\n… more output comes, and is not shown while it does …\n"
         print(text, end="", file=getattr(sys, name), flush=True)
 

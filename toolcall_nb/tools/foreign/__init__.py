@@ -10,11 +10,7 @@ from typing import Any
 
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.foreign.definitions import definition_tools, is_pair
-from toolcall_nb.tools.foreign.langchain import LANGCHAIN_CONVERTERS
-from toolcall_nb.tools.foreign.llama_index import LLAMA_INDEX_CONVERTERS
-from toolcall_nb.tools.foreign.openai_agents import OPENAI_AGENTS_CONVERTERS
-from toolcall_nb.tools.foreign.pydantic_ai import PYDANTIC_AI_CONVERTERS
-from toolcall_nb.tools.foreign.smolagents import SMOLAGENTS_CONVERTERS
+from toolcall_nb.tools.foreign.frameworks import FRAMEWORK_CONVERTERS
 
 __all__ = ["foreign_tools"]
 
@@ -57,11 +53,7 @@ def _mcp_tools(target: Any) -> list[Tool]:
 
 
 _CONVERTERS: Mapping[str, Callable[[Any], list[Tool]]] = {
-    **LANGCHAIN_CONVERTERS,
-    **PYDANTIC_AI_CONVERTERS,
-    **OPENAI_AGENTS_CONVERTERS,
-    **LLAMA_INDEX_CONVERTERS,
-    **SMOLAGENTS_CONVERTERS,
+    **FRAMEWORK_CONVERTERS,
     "mcp.server.mcpserver.server.MCPServer": _mcp_tools,
     "mcp.server.lowlevel.server.Server": _mcp_tools,
     "mcp.client.stdio.StdioServerParameters": _mcp_tools,

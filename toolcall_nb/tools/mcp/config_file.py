@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{(?:(?P<kind>input|env|command|config):)?(?P<name>[^{}:$]++)(?::-(?P<default>[^{}]*+))?\}")
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+"?)|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?', re.DOTALL)
 _FINAL_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
-"""What VS Code allows beside JSON: comments, and a comma at the end. Group 1 is a text, which stays."""
+"""Comments and commas at the end, which VS Code allows beside JSON. Group 1 is a JSON string, which stays."""
 
 
 def config_file_tools(path: str | os.PathLike[str]) -> list[Tool]:

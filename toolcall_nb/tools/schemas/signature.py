@@ -49,24 +49,20 @@ class Signature(Struct, frozen=True):
     types: _Types
     schema: Object
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in the function's order."""
-        return self.types.parameters
-
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""
         arguments = arguments_object(arguments, self.name)
-        named = [parameter for parameter in self.parameters if not parameter.is_rest]
+        parameters = self.types.parameters
+        named = [parameter for parameter in parameters if not parameter.is_rest]
         names = [parameter.argument for parameter in named]
-        has_rest = len(named) < len(self.parameters)
-        unknown = [] if has_rest else [key for key in arguments if key not in names]
+        takes_any = len(named) < len(parameters)
+        unknown = [] if takes_any else [key for key in arguments if key not in names]
         values, wrong = self.types.values({key: value for key, value in arguments.items() if key not in unknown})
         missing = [f"{p.argument}: is missing" for p in named if p.required and p.argument not in arguments]
         if problems := [*missing, *wrong, *(_unknown_argument(key, names) for key in unknown)]:
             raise WrongArguments(self.name, problems)
         positional: list[Any] = []
-        for parameter in self.parameters:
+        for parameter in parameters:
             if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
                 break
             positional.append(values.pop(parameter.name, parameter.default))
