@@ -128,11 +128,7 @@ class TerminalApprover:
 
     def _edited(self, arguments: Json) -> Json:
         """Returns the arguments as the person has edited them, or unchanged where the edit cannot be used."""
-        try:
-            text = self._edited_text(arguments)
-        except _EditorFailed as error:
-            self._say(str(error))
-            return arguments
+        text = self._edited_text(arguments)
         if not text.strip():
             return arguments
         try:
@@ -142,12 +138,25 @@ class TerminalApprover:
             return arguments
 
     def _edited_text(self, arguments: Json) -> str:
+        """Returns what the person writes; nothing where their editor fails."""
         line = _json(arguments)
         if self._custom_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
             editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-            return _from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
+            return self._from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
         self._say(f"Write the arguments anew in one line; an empty one keeps them:\n{indented(line)}")
         return self._ask("> ")
+
+    def _from_editor(self, command: str, text: str) -> str:
+        """Opens the text in the person's own editor; returns it as it was saved."""
+        with tempfile.TemporaryDirectory(prefix="toolcall-nb-") as folder:
+            file = Path(folder) / "arguments.json"
+            file.write_text(text + "\n", encoding="utf-8")
+            try:
+                subprocess.run([*shlex.split(command), str(file)], check=True)
+                return file.read_text(encoding="utf-8")
+            except (OSError, ValueError, subprocess.SubprocessError) as error:
+                self._say(f"The editor {command!r} failed ({error}), so nothing was changed.")
+                return ""
 
     def _prefilled(self, line: str) -> str:
         """Lets the person edit a line that holds the arguments already, where the terminal supports it."""
@@ -160,22 +169,6 @@ class TerminalApprover:
             return self._ask("> ")
         finally:
             readline.set_startup_hook()
-
-
-class _EditorFailed(Exception):
-    """The person's editor could not be used."""
-
-
-def _from_editor(command: str, text: str) -> str:
-    """Opens the text in the person's own editor; returns it as it was saved."""
-    with tempfile.TemporaryDirectory(prefix="toolcall-nb-") as folder:
-        file = Path(folder) / "arguments.json"
-        file.write_text(text + "\n", encoding="utf-8")
-        try:
-            subprocess.run([*shlex.split(command), str(file)], check=True)
-            return file.read_text(encoding="utf-8")
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise _EditorFailed(f"The editor {command!r} failed ({error}), so nothing was changed.") from error
 
 
 def _if_edited(original: Json, arguments: Json) -> Json | Missing:
