@@ -18,9 +18,8 @@ from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Approval, Message, Part, ReasoningPart, State, TextPart, ToolCall, Transcript
-from toolcall_nb.dialects.fences import Lines
+from toolcall_nb.dialects.call_detection import Lines, TextFlow
 from toolcall_nb.dialects.json_object import JsonObject
-from toolcall_nb.dialects.live_call import TextFlow
 from toolcall_nb.dialects.signature import SIGNATURE_DIALECT
 from toolcall_nb.errors import UsageError
 

@@ -199,7 +199,7 @@ def test_results_are_written_in_the_form_of_the_calls() -> None:
 
 def test_a_result_of_a_tool_that_is_not_there_says_so() -> None:
     (_, results) = find_dialect("signature").write_history(
-        [Message("assistant", (call(State.OUTPUT_ERROR, error="x"),))], known=()
+        [Message("assistant", (call(State.OUTPUT_ERROR, error="x"),))], tool_names=()
     )
     assert '"error": "Tool add not available"' in results.text
 

@@ -91,8 +91,8 @@ def _returns_twice(real: Callable[..., Any]) -> Callable[..., Any]:
 
 FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "callout": ("toolcall_nb.dialects.callout.CalloutDetector.feed", _without_ends),
-    "signature": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
-    "json": ("toolcall_nb.dialects.live_call.JsonCallDetector.feed", _without_ends),
+    "signature": ("toolcall_nb.dialects.call_detection.JsonCallDetector.feed", _without_ends),
+    "json": ("toolcall_nb.dialects.call_detection.JsonCallDetector.feed", _without_ends),
     "body": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),
     "header": ("toolcall_nb.markdown.callout.HeaderGrammar.may_start", _returns_false),
     "markdown": ("toolcall_nb.markdown.yaml_text._is_plain", _returns_true),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.support.dialect_texts import detect, steps
 from tests.support.documents import cuts, in_pieces
-from toolcall_nb.dialects.fences import LINE_START, Lines
+from toolcall_nb.dialects.call_detection import LINE_START, Lines
 from toolcall_nb.markdown.characters import TextPosition
 
 _STARTS = st.sampled_from(["", "", " ", "   ", "\t", "- ", "x", " " * 99, " " * 100, "\t" * 250, "\ufffd"])
@@ -24,7 +24,7 @@ _STOP = re.compile(LINE_START)
 
 
 def known(lines: Lines) -> tuple[object, ...]:
-    return lines.fence, lines.at_start, lines.place.line, lines.place.column
+    return lines.fence, lines.at_start, lines.position.line, lines.position.column
 
 
 def passed(pieces: list[str]) -> Lines:

@@ -96,7 +96,7 @@ FAULTS = (
     Fault(
         "a call of an unknown tool is not reported as one",
         "dialects/json_call.py",
-        'f"Tool not found: {call.name}" if is_unknown(call, known) else',
+        'f"Tool not found: {call.name}" if is_unknown(call, tool_names) else',
         "",
         "tests/dialects/test_json_call.py",
     ),
@@ -173,7 +173,7 @@ FAULTS = (
     Fault(
         "a path may leave the workspace by a link or by ..",
         "tools/workspaces.py",
-        "if not self._contains(found):",
+        "if not self._contains(resolved):",
         "if not self._contains(Path(os.path.join(self.root, start))):",
         "tests/tools/test_workspaces.py",
     ),
@@ -207,7 +207,7 @@ FAULTS = (
     ),
     Fault(
         "an approval of a tool also covers a new tool of the same name",
-        "approvals/decisions.py",
+        "approvals/__init__.py",
         "return tool.name, tool.function",
         "return tool.name, print",
         "tests/chat/test_chat_tools.py tests/notebook/test_approvals.py",

@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import toolcall_nb.tools.built_in.show_file as show_module
 from toolcall_nb.tools import registry
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES, built_in_tool
 from toolcall_nb.tools.built_in import bash as bash_module
-from toolcall_nb.tools.built_in import edit as edit_module
+from toolcall_nb.tools.built_in import files as files_module
 from toolcall_nb.tools.output import Log, ToolProgress
 from toolcall_nb.tools.output.head_and_tail import HeadAndTail
 from toolcall_nb.tools.workspaces import workspace
@@ -201,7 +200,7 @@ def test_a_file_that_becomes_as_large_as_it_may_is_edited(folder: Path) -> None:
 def test_edit_refuses_files_that_are_not_text(
     folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, text: str
 ) -> None:
-    monkeypatch.setattr(edit_module, "_MAX_BYTES", 100)
+    monkeypatch.setattr(files_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(raw)
     assert error("edit", file_path="a", old_string="a", new_string="b") == f"Invalid input: {text}".format(
         path=folder / "a"
@@ -329,7 +328,7 @@ def test_a_wide_line_number_widens_its_column(folder: Path) -> None:
 def test_show_refuses_invalid_ranges_and_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch, raw: bytes, arguments: dict[str, int], text: str
 ) -> None:
-    monkeypatch.setattr(show_module, "_MAX_BYTES", 100)
+    monkeypatch.setattr(files_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(raw)
     assert error("show", file_path="a", **arguments) == f"Invalid input: {text.format(path=folder / 'a')}"
 
@@ -337,7 +336,7 @@ def test_show_refuses_invalid_ranges_and_files(
 def test_show_shows_some_lines_of_a_file_that_is_larger_than_it_shows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show_module, "_MAX_BYTES", 100)
+    monkeypatch.setattr(files_module, "_MAX_BYTES", 100)
     (folder / "a").write_bytes(b"a line\n" * 1000 + b"\xff\xff\n")
     assert (
         run("show", file_path="a", start_line=999, end_line=1000)["data"]["content"] == "  999 | a line\n 1000 | a line"
@@ -493,7 +492,7 @@ def test_all_of_a_command_s_output_is_read_however_slowly(folder: Path, monkeypa
 
         def flush(self) -> None: ...
 
-    monkeypatch.setattr("toolcall_nb.tools.built_in.shell_command._GRACE_SECONDS", 0)
+    monkeypatch.setattr("toolcall_nb.tools.built_in.bash._GRACE_SECONDS", 0)
     monkeypatch.setattr(sys, "stderr", Slow())
     command = f"echo first >&2; sleep 0.2; head -c {size} /dev/zero | tr '\\0' x; touch done"
     assert run("bash", command=command)["data"]["stdout"] == "x" * size

@@ -240,8 +240,8 @@ def test_in_a_kernel_a_name_means_the_built_in_tool_or_what_a_cell_or_a_script_d
         (answer,) = printed(kernel.run("print([(t.name, t.function.__module__) for t in chat.tools.values()])"))
         assert answer.strip() == str(
             [
-                ("edit", "toolcall_nb.tools.built_in.edit"),
-                ("show", "toolcall_nb.tools.built_in.show_file"),
+                ("edit", "toolcall_nb.tools.built_in.files"),
+                ("show", "toolcall_nb.tools.built_in.files"),
                 ("own", "__main__"),
                 ("ran", "__main__"),
             ]

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from toolcall_nb.approvals.decisions import APPROVAL_SCOPES, Decision
-from toolcall_nb.approvals.edited_arguments import reader_of_edits
+from toolcall_nb.approvals import APPROVAL_SCOPES, Decision
+from toolcall_nb.approvals.gate import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
 from toolcall_nb.core.json_text import to_extended_json
@@ -133,9 +133,16 @@ class _PendingCall:
 
     def _approval(self, message: dict[str, Any], by_program: bool) -> Decision:
         text, lines_seen = message.get("text"), message.get("seen")
-        is_unread = not by_program and self._is_unread(lines_seen)
+        lines = len(self._review.entries)
+        unseen = lines - min(max(lines_seen, 0), lines) if type(lines_seen) is int else lines
+        is_all_seen = not self._review.hidden and type(lines_seen) is int and lines_seen >= lines
+        is_unread = not by_program and not is_all_seen
         if is_unread and message.get("unread") is not True:
-            raise ValueError(self._unread_problem(lines_seen))
+            parts = [format_count(unseen, "lines")] if unseen else []
+            words = " and ".join([*parts, *([self._review.hidden] if self._review.hidden else [])])
+            raise ValueError(
+                f"Not all of the arguments were in view: {words}. Look at them, or approve without reading all of it."
+            )
         decision = Decision(True, _UNREAD if is_unread else None, scope=message["scope"])
         if text == self._text:
             return decision
@@ -144,16 +151,6 @@ class _PendingCall:
         value = self._read_edited(text)
         is_same = json.dumps(value) == json.dumps(self._input)  # only white space was changed
         return decision if is_same else replace(decision, input=value)
-
-    def _is_unread(self, lines_seen: Any) -> bool:
-        return bool(self._review.hidden) or type(lines_seen) is not int or lines_seen < len(self._review.entries)
-
-    def _unread_problem(self, lines_seen: Any) -> str:
-        lines = len(self._review.entries)
-        missing = lines - min(max(lines_seen, 0), lines) if type(lines_seen) is int else lines
-        parts = [format_count(missing, "lines")] if missing else []
-        words = " and ".join([*parts, *([self._review.hidden] if self._review.hidden else [])])
-        return f"Not all of the arguments were in view: {words}. Look at them, or approve without reading all of it."
 
     def _decide(self, decision: Decision) -> None:
         self.decision = decision

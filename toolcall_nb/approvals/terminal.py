@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from toolcall_nb.approvals.decisions import ApprovalScope, Decision
-from toolcall_nb.approvals.edited_arguments import reader_of_edits
+from toolcall_nb.approvals import ApprovalScope, Decision
+from toolcall_nb.approvals.gate import reader_of_edits
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.invisible_characters import escape_invisible, escape_invisible_json
 from toolcall_nb.core.transcript import State, ToolCall
@@ -70,7 +70,7 @@ class TerminalApprover:
     """
 
     def __init__(self, ask: Callable[[str], str] | None = None, say: Callable[[str], object] | None = None) -> None:
-        self._given_ask = ask
+        self._custom_ask = ask
         self._say = say if say is not None else print
 
     def __call__(self, call: ToolCall) -> Decision:
@@ -81,30 +81,30 @@ class TerminalApprover:
             return Decision(False, _NOBODY)
 
     def _ask(self, prompt: str) -> str:
-        return input(prompt) if self._given_ask is None else self._given_ask(prompt)
+        return input(prompt) if self._custom_ask is None else self._custom_ask(prompt)
 
     def _decision(self, call: ToolCall) -> Decision:
-        asked = {} if call.input is MISSING or call.input is None else call.input
-        arguments = asked
-        left = self._show(call.name, arguments)
+        original = {} if call.input is MISSING or call.input is None else call.input
+        arguments = original
+        unseen = self._show(call.name, arguments)
         while True:
-            prompt = f"{_lines(left)} not shown yet. Enter shows more, or" if left else "Run it?"
+            prompt = f"{_lines(unseen)} not shown yet. Enter shows more, or" if unseen else "Run it?"
             answer = self._ask(f"{prompt} {_KEYS} ").strip().lower()
             key = answer.removesuffix(_UNREAD)
-            if key in _SCOPES and (not left or key != answer):
-                reason = f"Approved without reading all of it: {_lines(left)} not shown." if left else None
-                return Decision(True, reason, input=_if_edited(asked, arguments), scope=_SCOPES[key])
+            if key in _SCOPES and (not unseen or key != answer):
+                reason = f"Approved without reading all of it: {_lines(unseen)} not shown." if unseen else None
+                return Decision(True, reason, input=_if_edited(original, arguments), scope=_SCOPES[key])
             if key in ("n", "no"):
                 return Decision(False, self._reason())
             if key in ("e", "edit"):
                 arguments = self._edited(arguments)
-                left = self._show(
-                    call.name, arguments, " (edited)" if _if_edited(asked, arguments) is not MISSING else ""
+                unseen = self._show(
+                    call.name, arguments, " (edited)" if _if_edited(original, arguments) is not MISSING else ""
                 )
-            elif not key and left:
-                left = self._show_page(left)
+            elif not key and unseen:
+                unseen = self._show_page(unseen)
             elif key in _SCOPES:
-                self._say(f'{_lines(left)} not shown yet. Enter shows more; "{key}{_UNREAD}" approves without that.')
+                self._say(f'{_lines(unseen)} not shown yet. Enter shows more; "{key}{_UNREAD}" approves without that.')
             else:
                 self._say(_HELP if key in ("?", "h", "help") else f"Please answer with one of {_KEYS}; ? says more.")
 
@@ -128,11 +128,7 @@ class TerminalApprover:
 
     def _edited(self, arguments: Json) -> Json:
         """Returns the arguments as the person has edited them, or unchanged where the edit cannot be used."""
-        try:
-            text = self._edited_text(arguments)
-        except _EditorFailed as error:
-            self._say(str(error))
-            return arguments
+        text = self._edited_text(arguments)
         if not text.strip():
             return arguments
         try:
@@ -142,12 +138,25 @@ class TerminalApprover:
             return arguments
 
     def _edited_text(self, arguments: Json) -> str:
+        """Returns what the person writes; nothing where their editor fails."""
         line = _json(arguments)
-        if self._given_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
+        if self._custom_ask is None and sys.stdin.isatty() and sys.stdout.isatty():
             editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-            return _from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
+            return self._from_editor(editor, _json(arguments, 2)) if editor else self._prefilled(line)
         self._say(f"Write the arguments anew in one line; an empty one keeps them:\n{indented(line)}")
         return self._ask("> ")
+
+    def _from_editor(self, command: str, text: str) -> str:
+        """Opens the text in the person's own editor; returns it as it was saved."""
+        with tempfile.TemporaryDirectory(prefix="toolcall-nb-") as folder:
+            file = Path(folder) / "arguments.json"
+            file.write_text(text + "\n", encoding="utf-8")
+            try:
+                subprocess.run([*shlex.split(command), str(file)], check=True)
+                return file.read_text(encoding="utf-8")
+            except (OSError, ValueError, subprocess.SubprocessError) as error:
+                self._say(f"The editor {command!r} failed ({error}), so nothing was changed.")
+                return ""
 
     def _prefilled(self, line: str) -> str:
         """Lets the person edit a line that holds the arguments already, where the terminal supports it."""
@@ -162,32 +171,16 @@ class TerminalApprover:
             readline.set_startup_hook()
 
 
-class _EditorFailed(Exception):
-    """The person's editor could not be used."""
-
-
-def _from_editor(command: str, text: str) -> str:
-    """Opens the text in the person's own editor; returns it as it was saved."""
-    with tempfile.TemporaryDirectory(prefix="toolcall-nb-") as folder:
-        file = Path(folder) / "arguments.json"
-        file.write_text(text + "\n", encoding="utf-8")
-        try:
-            subprocess.run([*shlex.split(command), str(file)], check=True)
-            return file.read_text(encoding="utf-8")
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            raise _EditorFailed(f"The editor {command!r} failed ({error}), so nothing was changed.") from error
-
-
-def _if_edited(asked: Json, arguments: Json) -> Json | Missing:
+def _if_edited(original: Json, arguments: Json) -> Json | Missing:
     """Returns the arguments if they were edited; the order of keys and the type of a number count as well."""
-    return MISSING if json.dumps(asked) == json.dumps(arguments) else arguments
+    return MISSING if json.dumps(original) == json.dumps(arguments) else arguments
 
 
 # On the screen ----------------------------------------------------------------------------------------------
 
 
-def _lines(left: list[str]) -> str:
-    return format_count(len(left), "lines")
+def _lines(lines: list[str]) -> str:
+    return format_count(len(lines), "lines")
 
 
 def _screen_lines(arguments: Json) -> list[str]:

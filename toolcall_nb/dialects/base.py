@@ -55,14 +55,14 @@ class Dialect:
     text.
     """
 
-    def write_history(self, messages: Iterable[Message], known: Container[str] | None = None) -> list[Message]:
+    def write_history(self, messages: Iterable[Message], tool_names: Container[str] | None = None) -> list[Message]:
         """Returns the messages as they are sent with the next request."""
         return [*messages]
 
-    def report_end(self, call: ToolCall, known: Container[str] | None = None) -> str | None:
+    def report_end(self, call: ToolCall, tool_names: Container[str] | None = None) -> str | None:
         """Returns the Markdown that the dialect adds to the message when ``call`` has ended, if any.
 
-        ``known`` holds the names of the available tools; None: they are not known.
+        ``tool_names`` holds the names of the available tools; None where they are unknown.
         """
         return None
 
@@ -91,14 +91,14 @@ class TextDialect(Dialect, ABC):
         """Returns the text and the calls of a message as a model writes them, without results and other parts."""
 
     @abstractmethod
-    def write_result(self, call: ToolCall, known: Container[str] | None = None) -> str:
+    def write_result(self, call: ToolCall, tool_names: Container[str] | None = None) -> str:
         """Returns the result of a call, or why there is none, as the model reads it."""
 
     def is_report(self, text: str) -> bool:
         """Whether the text consists only of reports that this dialect added to a message."""
         return False
 
-    def write_history(self, messages: Iterable[Message], known: Container[str] | None = None) -> list[Message]:
+    def write_history(self, messages: Iterable[Message], tool_names: Container[str] | None = None) -> list[Message]:
         """Returns the messages for the next request, with those of the assistant as text.
 
         A message of the assistant is split after each run of calls, and a message of the user with their results
@@ -113,7 +113,7 @@ class TextDialect(Dialect, ABC):
                 parts = tuple(part for part in run if isinstance(part, ToolCall) or not self.is_report(part.text))
                 if parts:
                     history.append(replace(message, parts=(TextPart(self.write(replace(message, parts=parts))),)))
-                results = [self.write_result(part, known) for part in parts if isinstance(part, ToolCall)]
+                results = [self.write_result(part, tool_names) for part in parts if isinstance(part, ToolCall)]
                 if results:
                     history.append(Message("user", (TextPart("\n\n".join(results)),)))
         return history
@@ -143,9 +143,9 @@ def input_of(call: ToolCall) -> Json:
     return {} if call.input is MISSING else call.input
 
 
-def is_unknown(call: ToolCall, known: Container[str] | None) -> bool:
+def is_unknown(call: ToolCall, tool_names: Container[str] | None) -> bool:
     """Whether a call failed because there is no such tool."""
-    return call.state is State.OUTPUT_ERROR and known is not None and call.name not in known
+    return call.state is State.OUTPUT_ERROR and tool_names is not None and call.name not in tool_names
 
 
 # Instructions in the words of seed 004 ------------------------------------------------------------------------
@@ -172,12 +172,9 @@ def _describe(tool: ToolDescription) -> str:
 
 def path_rule(tools: Sequence[ToolDescription]) -> str:
     """Returns the rule for paths after a blank line where a tool takes a path; else nothing."""
-    return f"\n\n{PATH_RULE}" if any(map(_takes_path, tools)) else ""
-
-
-def _takes_path(tool: ToolDescription) -> bool:
-    properties: dict[str, Any] = tool.parameters.get("properties", {})
-    return any(name == "file_path" or _holds_path(schema) for name, schema in properties.items())
+    parameters = [parameter for tool in tools for parameter in tool.parameters.get("properties", {}).items()]
+    takes_path = any(name == "file_path" or _holds_path(schema) for name, schema in parameters)
+    return f"\n\n{PATH_RULE}" if takes_path else ""
 
 
 def _holds_path(schema: Any) -> bool:

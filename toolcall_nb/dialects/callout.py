@@ -87,7 +87,7 @@ class CalloutDialect(TextDialect):
         parts = (_without_result(part) if isinstance(part, ToolCall) else part for part in written_parts(message))
         return _body(*parts)
 
-    def write_result(self, call: ToolCall, known: Container[str] | None = None) -> str:
+    def write_result(self, call: ToolCall, tool_names: Container[str] | None = None) -> str:
         """Returns the callout that the model wrote, with the call's state and its output or error."""
         ended = replace(_without_result(call), state=call.state if call.is_final else State.INTERRUPTED)
         match call.state:
@@ -132,11 +132,12 @@ def create_stream_chunks(markdown: str) -> list[Object]:
         if isinstance(segment, Text):
             pending += segment.text
         elif isinstance(segment, CalloutClosed):
-            call = _callout_chunks(segment, ids)
-            if call is None:
+            try:
+                callout = read_tool_callout(segment.header, segment.body, ids)
+            except BodyError:
                 pending += segment.source
                 continue
-            chunks += [*_text_chunks(pending), *call]
+            chunks += [*_text_chunks(pending), *_callout_chunks(callout)]
             pending = ""
     usage = {"inputTokens": 0, "outputTokens": len(text), "totalTokens": len(text)}
     finish: Object = {"type": "finish", "finishReason": "stop", "usage": usage}
@@ -147,14 +148,9 @@ def _text_chunks(text: str) -> Iterator[Object]:
     return ({"type": "text-delta", "id": "text-1", "delta": word} for word in _WORDS.findall(text))
 
 
-def _callout_chunks(closed: CalloutClosed, ids: CalloutIds) -> list[Object] | None:
-    """Returns the chunks of a callout, or None if it cannot be read."""
-    try:
-        callout = read_tool_callout(closed.header, closed.body, ids)
-    except BodyError:
-        return None
-    given = {} if callout.input is MISSING or callout.input is None else callout.input
-    events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, given), *_end_events(callout)]
+def _callout_chunks(callout: ToolCallout) -> list[Object]:
+    arguments = {} if callout.input is MISSING or callout.input is None else callout.input
+    events: list[Event] = [ev.ToolInputAvailable(callout.id, callout.name, arguments), *_end_events(callout)]
     extra = {key: value for key, value in callout.fields.items() if key not in SEED_CALLOUT_FIELDS} | callout.extra
     return [ev.with_extra(chunk, extra, chunk) for chunk in map(ev.to_dict, events)]
 

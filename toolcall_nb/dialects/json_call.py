@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
+from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
@@ -26,9 +26,8 @@ from toolcall_nb.dialects.base import (
     path_rule,
     written_parts,
 )
-from toolcall_nb.dialects.fences import AFTER_LINE, Fence
+from toolcall_nb.dialects.call_detection import AFTER_LINE, Fence, JsonCallDetector, StreamedCall
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
 
 _INSTRUCTIONS = """\
@@ -47,7 +46,7 @@ _INFO = r"(?:(?P<word>[jJ][sS][oO][nN])(?:[ \t][^`\r\n]{0,99})?)?"
 _OPENING = re.compile(rf"[ \t]{{0,99}}(?P<mark>`{{3,99}}|~{{3,99}})[ \t]{{0,9}}{_INFO}(?:\r\n?|\n)")
 _PARTS = r"[jJ](?:[sS](?:[oO](?:[nN](?:[ \t][^`\r\n]{0,99})?)?)?)?"
 _MAY_OPEN = re.compile(rf"[ \t]{{0,99}}(?:`{{0,99}}|~{{0,99}}|(?:`{{3,99}}|~{{3,99}})[ \t]{{0,9}}(?:{_PARTS})?)")
-_CLOSING = re.compile(r"(`{1,99}|~{1,99})[ \t]{0,99}(?P<rest>.?)", re.DOTALL)
+_CLOSING = re.compile(r"(`{1,99}|~{1,99})[ \t]{0,99}(?P<after>.?)", re.DOTALL)
 _BLANKS = re.compile(r"[ \t\r\n]*")
 # The pattern begins with a set of characters, which `re` searches for fast.
 _STOP = re.compile(rf"[{{\r\n](?:(?<=\{{)(?=[ \t\r\n]*(?:\"|\Z))|(?<!\{{){AFTER_LINE})")
@@ -73,7 +72,7 @@ class JsonDialect(TextDialect):
             for part in written_parts(message)
         )
 
-    def write_result(self, call: ToolCall, known: Container[str] | None = None, arguments: Json = MISSING) -> str:
+    def write_result(self, call: ToolCall, tool_names: Container[str] | None = None, arguments: Json = MISSING) -> str:
         """Returns the result of a call, with ``Data`` and ``Input`` as indented JSON.
 
         An object with a string ``message`` is that message, and its ``data`` or else its other keys are the data; with
@@ -82,14 +81,14 @@ class JsonDialect(TextDialect):
 
         ``arguments`` is the input that the tool was called with, where that differs from the model's.
         """
-        given = input_of(call) if arguments is MISSING else arguments
+        called_with = input_of(call) if arguments is MISSING else arguments
         if call.state is not State.OUTPUT_AVAILABLE:
-            error = f"Tool not found: {call.name}" if is_unknown(call, known) else format_result(call)
-            return f"Tool execution failed: {error}\n\nInput: {_indented(given)}"
+            error = f"Tool not found: {call.name}" if is_unknown(call, tool_names) else format_result(call)
+            return f"Tool execution failed: {error}\n\nInput: {_indented(called_with)}"
         message, data = _message_and_data(call)
         line = f"\n{message}" if message is not None else ""
         if isinstance(call.output, dict) and call.output.get("success") is False:
-            failed = f"Tool '{call.name}' failed:{line}\n\nInput: {_indented(given)}"
+            failed = f"Tool '{call.name}' failed:{line}\n\nInput: {_indented(called_with)}"
             return failed if data is None else f"{failed}\n\nData: {_indented(data)}"
         written = "None" if data is None else _indented(data)
         return f"Tool '{call.name}' executed successfully:{line}\n\nData: {written}"
@@ -107,11 +106,11 @@ def _message_and_data(call: ToolCall) -> tuple[str | None, Json]:
     if not isinstance(output, dict):
         return None, output
     message = output.get("message")
-    rest = {key: value for key, value in output.items() if key not in ("success", "message")}
+    others = {key: value for key, value in output.items() if key not in ("success", "message")}
     if not isinstance(message, str):
         failed = output.get("success") is False
-        return (_indented(rest) if rest else None, None) if failed else (None, output)
-    return message, output.get("data", rest or None)
+        return (_indented(others) if others else None, None) if failed else (None, output)
+    return message, output.get("data", others or None)
 
 
 def _indented(value: Json) -> str:
@@ -137,12 +136,12 @@ class _FenceAttempt:
 
 
 class _ObjectAttempt:
-    """An object that may be a call. ``place`` is its position in the whole text."""
+    """An object that may be a call. ``position`` is that in the whole text."""
 
-    def __init__(self, begin: int, place: int) -> None:
+    def __init__(self, begin: int, position: int) -> None:
         self.begin: int | None = begin  # in the text that is being fed; None: in an earlier one
         self.json = JsonObject()
-        self.place = place
+        self.position = position
         self.call: StreamedCall | None = None
         self.is_hopeless = False
 
@@ -263,22 +262,19 @@ class JsonDetector(JsonCallDetector):
         if self._at == len(self._text):
             if final:
                 yield from self._fence_ended(fence)
-        elif self._text[self._at] == "{" and self._base + self._at not in self._broken:
+            return
+        if self._text[self._at] == "{" and self._base + self._at not in self._broken:
             self._object = _ObjectAttempt(self._at, self._base + self._at)
-        else:
-            yield from self._fence_mark(fence, final)
-
-    def _fence_mark(self, fence: _FenceAttempt, final: bool) -> Iterator[Event]:
+            return
         closing = _CLOSING.match(self._text, self._at)
-        if closing is None or closing["rest"] not in ("", "\r", "\n"):
+        if closing is not None and not closing["after"] and not final:
+            return  # the mark may go on
+        if closing is None or closing["after"] not in ("", "\r", "\n") or not fence.fence.is_closed_by(closing[1]):
             yield from self._no_fence(fence)
-        elif closing["rest"] or final:
-            if fence.fence.is_closed_by(closing[1]):
-                fence.chunks.append(self._text[self._at : closing.start("rest")])
-                self._at = closing.start("rest")
-                yield from self._fence_ended(fence)
-            else:
-                yield from self._no_fence(fence)
+            return
+        fence.chunks.append(self._text[self._at : closing.start("after")])
+        self._at = closing.start("after")
+        yield from self._fence_ended(fence)
 
     def _fence_ended(self, fence: _FenceAttempt) -> Iterator[Event]:
         if not fence.calls:
@@ -286,8 +282,12 @@ class JsonDetector(JsonCallDetector):
             return
         self._fence = None
         source = fence.source
-        if fence.fence.word:
-            yield from self._retract_bare_calls()
+        if fence.fence.word:  # a json fence holds calls, so those outside such fences are none
+            self._fenced = True
+            for call_id, text in self._bare:
+                self._ids.free(call_id)
+                yield ev.ToolRetracted(call_id, text=text or None)
+            self._bare.clear()
         else:
             self._bare += [(call.id, "" if number else source) for number, call in enumerate(fence.calls)]
         self._flow.end_call()
@@ -302,26 +302,23 @@ class JsonDetector(JsonCallDetector):
             yield from call.retract(self._ids)
         yield from self._rewind(fence, fence.opening)
 
-    def _retract_bare_calls(self) -> Iterator[Event]:
-        """Retracts the calls outside fences, because a json fence holds calls."""
-        self._fenced = True
-        for call_id, source in self._bare:
-            self._ids.free(call_id)
-            yield ev.ToolRetracted(call_id, text=source or None)
-        self._bare.clear()
-
     # An object
 
     def _object_step(self, tried: _ObjectAttempt, final: bool) -> Iterator[Event]:
-        start = self._at
-        end = tried.json.feed(self._text, start)
+        end = tried.json.feed(self._text, self._at)
+        is_over = tried.json.is_whole or tried.json.is_broken
         if tried.is_hopeless:
             yield from self._pass(end)
-            self._object = None if tried.json.is_whole or tried.json.is_broken or final else tried
+            self._object = None if is_over or final else tried
             return
         self._at = end
-        if tried.cannot_be_a_call():
-            yield from self._hopeless(tried)
+        if tried.cannot_be_a_call():  # passes on as text: it may be JSON
+            if self._fence is not None:
+                yield from self._no_fence(self._fence, tried)
+                return
+            tried.is_hopeless = True
+            self._object = None if is_over else tried
+            yield from self._rewind(tried, tried.json.length)
             return
         name = tried.tool_name()
         if tried.call is None and name is not None:
@@ -332,24 +329,22 @@ class JsonDetector(JsonCallDetector):
         if tried.json.is_whole:
             self._object = None
             yield from self._whole(tried)
-        elif tried.json.is_broken or final:
+        elif is_over or final:
             self._object = None
             yield from self._broke_off(tried)
 
-    def _hopeless(self, tried: _ObjectAttempt) -> Iterator[Event]:
-        """Passes an object on as text: it may be JSON, but cannot become a call."""
-        if self._fence is not None:
-            yield from self._no_fence(self._fence, tried)
-            return
-        tried.is_hopeless = True
-        whole = tried.json.is_whole or tried.json.is_broken
-        self._object = None if whole else tried
-        yield from self._rewind(tried, tried.json.length)
-
     def _whole(self, tried: _ObjectAttempt) -> Iterator[Event]:
-        read = _read_call(tried.source)
-        if tried.call is None or read is None:
-            yield from self._no_call(tried, "a tool call that cannot be read")
+        try:
+            read = parse_lenient_json(tried.source)
+        except (ValueError, RecursionError):
+            read = {}
+        is_call = isinstance(read.get("tool"), str) and isinstance(read.get("params"), dict)
+        if tried.call is None or not is_call:
+            yield from self._retract(tried, "a tool call that cannot be read")
+            if self._fence is not None:
+                yield from self._no_fence(self._fence, tried)
+            else:
+                yield from self._rewind(tried, tried.json.length)
             return
         yield from tried.call.rename(read, self._ids)
         yield ev.ToolInputAvailable(tried.call.id, tried.call.name, read["params"])
@@ -361,17 +356,10 @@ class JsonDetector(JsonCallDetector):
         self._flow.end_call()
         self._lines.skip(tried.source)
 
-    def _no_call(self, tried: _ObjectAttempt, problem: str) -> Iterator[Event]:
-        yield from self._retract(tried, problem)
-        if self._fence is not None:
-            yield from self._no_fence(self._fence, tried)
-        else:
-            yield from self._rewind(tried, tried.json.length)
-
     def _broke_off(self, tried: _ObjectAttempt) -> Iterator[Event]:
         yield from self._retract(tried, "a tool call whose JSON breaks off")
-        self._broken.update(tried.place + place for place in tried.json.open_braces)
-        self._last_broken = max(self._last_broken, tried.place + tried.json.open_braces[-1])
+        self._broken.update(tried.position + brace for brace in tried.json.open_braces)
+        self._last_broken = max(self._last_broken, tried.position + tried.json.open_braces[-1])
         if self._fence is not None:
             yield from self._no_fence(self._fence, tried)
         else:
@@ -380,15 +368,5 @@ class JsonDetector(JsonCallDetector):
     def _retract(self, tried: _ObjectAttempt, problem: str) -> Iterator[Event]:
         if tried.call is not None:
             yield from tried.call.retract(self._ids)
-            place = self._lines.place
-            yield Diagnostic(problem, "It was kept as text.", place.line, place.column)
-
-
-def _read_call(source: str) -> Object | None:
-    """Returns the object if it can be read and is a call."""
-    try:
-        read = parse_lenient_json(source)
-    except (ValueError, RecursionError):
-        return None
-    is_call = isinstance(read.get("tool"), str) and isinstance(read.get("params"), dict)
-    return read if is_call else None
+            position = self._lines.position
+            yield Diagnostic(problem, "It was kept as text.", position.line, position.column)

@@ -1,4 +1,4 @@
-"""A JSON object in a stream, `JsonObject`: reads it as it comes and finds its end, or the place where it breaks.
+"""A JSON object in a stream, `JsonObject`: reads it as it comes and finds its end, or where it breaks.
 
 The grammar is RFC 8259's with two exceptions: a string may contain line ends and other control characters, because
 models write them so, and nesting is limited. Each character is scanned once, however the text is cut.
@@ -41,8 +41,8 @@ def _scalars() -> Mapping[str, Mapping[str, str]]:
         "exponent": dict.fromkeys(_DIGITS, "exponent"),
     }
     for word in ("true", "false", "null"):
-        for place, character in enumerate(word):
-            table.setdefault(word[:place], {})[character] = word[: place + 1]
+        for index, character in enumerate(word):
+            table.setdefault(word[:index], {})[character] = word[: index + 1]
         table[word] = {}
     return table
 
@@ -104,7 +104,7 @@ class JsonObject:
     @property
     def open_braces(self) -> list[int]:
         """The positions of the objects that are open now, counted from the beginning of this one."""
-        return [place for bracket, place in self._stack if bracket == "{"]
+        return [position for bracket, position in self._stack if bracket == "{"]
 
     def feed(self, text: str, start: int = 0) -> int:
         """Reads ``text`` from ``start`` up to the end of the object, and returns the position where it stopped."""
@@ -127,7 +127,10 @@ class JsonObject:
         character = text[position]
         match self._expected, character:
             case (("first key" | "key"), '"'):
-                self._begin_key(position)
+                if len(self._stack) == 1:
+                    self._key = self._kept = []
+                    self._mark = position
+                self._expected, self._step = "colon", self._string
             case "colon", ":":
                 self._expected = "value"
             case (("value" | "first value" | "object"), ("{" | "[" | '"')):
@@ -143,12 +146,6 @@ class JsonObject:
             case _:
                 self.is_broken = True
         return position if self.is_broken else position + 1
-
-    def _begin_key(self, position: int) -> None:
-        if len(self._stack) == 1:
-            self._key = self._kept = []
-            self._mark = position
-        self._expected, self._step = "colon", self._string
 
     def _begin_value(self, character: str, position: int) -> None:
         if (self._expected == "object" and character != "{") or len(self._stack) == MAX_JSON_DEPTH:

@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
-from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Diagnostic, Event, Object
@@ -33,9 +32,8 @@ from toolcall_nb.dialects.base import (
     path_rule,
     written_parts,
 )
-from toolcall_nb.dialects.fences import LINE_START
+from toolcall_nb.dialects.call_detection import LINE_START, JsonCallDetector, StreamedCall
 from toolcall_nb.dialects.json_object import JsonObject, Member, parse_lenient_json
-from toolcall_nb.dialects.live_call import JsonCallDetector, StreamedCall
 from toolcall_nb.markdown.block_context import NEWLINE
 from toolcall_nb.markdown.characters import TextPosition
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR
@@ -54,6 +52,8 @@ _MARK = re.compile(r" {0,3}###")
 _OPENING = re.compile(rf"{_MARK.pattern}:{_BLANKS}(?=\{{)")
 _MAY_OPEN = re.compile(rf" {{0,3}}(?:#{{0,3}}|###:{_BLANKS})")
 _BRACE_OR_QUOTE = re.compile(r'["\\{}]')
+
+_JSON_TYPES = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
 
 _log = logger("toolcall_nb.dialects.signature")
 
@@ -85,16 +85,16 @@ class SignatureDialect(TextDialect):
             for part in written_parts(message)
         )
 
-    def write_result(self, call: ToolCall, known: Container[str] | None = None) -> str:
+    def write_result(self, call: ToolCall, tool_names: Container[str] | None = None) -> str:
         """Returns an object with the call's ``result`` or ``error``."""
         result: Object = {"signature": _RESULT, "toolName": call.name}
         if call.state is not State.OUTPUT_AVAILABLE:
-            result["error"] = f"Tool {call.name} not available" if is_unknown(call, known) else format_result(call)
+            result["error"] = f"Tool {call.name} not available" if is_unknown(call, tool_names) else format_result(call)
         else:
             result["result"] = call.output if call.model_text is None else call.model_text
         return _object(result)
 
-    def report_end(self, call: ToolCall, known: Container[str] | None = None) -> str | None:
+    def report_end(self, call: ToolCall, tool_names: Container[str] | None = None) -> str | None:
         """Returns one line about the end of the call; None while it has not ended."""
         match call.state:
             case State.OUTPUT_AVAILABLE:
@@ -102,7 +102,7 @@ class SignatureDialect(TextDialect):
                 message = call.output.get("message") if isinstance(call.output, dict) else None
                 line = " ".join(_lines(message)) if isinstance(message, str) else ""
                 return f"*🔧 Executed {call.name}: {line}*" if line else f"*🔧 Executed {call.name}*"
-            case State.OUTPUT_ERROR if is_unknown(call, known):
+            case State.OUTPUT_ERROR if is_unknown(call, tool_names):
                 return f"*❌ Tool {call.name} not available*"
             case State.OUTPUT_ERROR:
                 return f"*❌ Tool {call.name} failed: {next(_lines(call.error or UNKNOWN_ERROR), '')}*"
@@ -176,15 +176,15 @@ class _BrokenCall:
         position = 0
         if self._after_backslash and text:
             position, self._after_backslash = 1, False
-        while (found := _BRACE_OR_QUOTE.search(text, position)) is not None:
-            position = found.end()
-            if found[0] == '"':
+        while (match := _BRACE_OR_QUOTE.search(text, position)) is not None:
+            position = match.end()
+            if match[0] == '"':
                 self._in_string = not self._in_string
-            elif found[0] == "\\":
+            elif match[0] == "\\":
                 self._after_backslash = position == len(text)
                 position += 1
             elif not self._in_string:
-                self._depth += 1 if found[0] == "{" else -1
+                self._depth += 1 if match[0] == "{" else -1
                 if not self._depth:
                     return True
         return False
@@ -270,7 +270,9 @@ class SignatureDetector(JsonCallDetector):
             attempt.call = StreamedCall(name, self._ids.take())
             yield from attempt.call.start(self._flow)
         if attempt.call is not None:
-            attempt.input = attempt.input or _input_member(attempt.json.members)
+            if attempt.input is None:
+                members = [member for key in _PARAMETERS if (member := attempt.json.members.get(key)) is not None]
+                attempt.input = min(members, key=lambda member: member.index, default=None)  # of several, the first
             if attempt.input is not None:
                 yield from attempt.call.grow(attempt.input)
         if attempt.json.is_whole:
@@ -294,7 +296,7 @@ class SignatureDetector(JsonCallDetector):
             yield from self._stop_waiting()
             self._lines.skip(source)
             return
-        line, column = self._lines.place.line, self._lines.place.column
+        line, column = self._lines.position.line, self._lines.position.column
         yield from self._retract(attempt)
         yield from self._flow.text(source)
         self._lines.extend(source)
@@ -304,38 +306,28 @@ class SignatureDetector(JsonCallDetector):
         _log.info("🔧 Parsed tool call: %s", read)
         if read.get("signature", _CALL) != _CALL:
             message = f"the signature {read['signature']!r:.80} of a tool call is not {_CALL}"
-            yield Diagnostic(message, "It was called all the same.", self._lines.place.line, self._lines.place.column)
+            position = self._lines.position
+            yield Diagnostic(message, "It was called all the same.", position.line, position.column)
         yield from call.rename(read, self._ids)
         key = attempt.input.key if attempt.input is not None else None
-        given = {} if key is None or read[key] is None else read[key]
-        if isinstance(given, dict):
-            yield ev.ToolInputAvailable(call.id, call.name, given)
+        arguments = {} if key is None or read[key] is None else read[key]
+        if isinstance(arguments, dict):
+            yield ev.ToolInputAvailable(call.id, call.name, arguments)
         else:
-            error = f"The {key} of a tool call are a JSON object, but here they are {_json_type(given)}."
-            yield ev.ToolInputError(call.id, call.name, given, error)
+            error = f"The {key} of a tool call are a JSON object, but here they are {_JSON_TYPES[type(arguments)]}."
+            yield ev.ToolInputError(call.id, call.name, arguments, error)
         self._flow.end_call()
 
     def _broken(self, attempt: _Attempt) -> Iterator[Event]:
         """Turns an object that is not JSON, or never closed, into text. The text after its brace is scanned again."""
         yield from self._retract(attempt)
-        self._broken_call = _BrokenCall(self._lines.place)
+        self._broken_call = _BrokenCall(self._lines.position)
         yield from self._rewind(attempt, len(attempt.opening) + 1)
 
     def _retract(self, attempt: _Attempt) -> Iterator[Event]:
         yield from self._stop_waiting()
         if attempt.call is not None:
             yield from attempt.call.retract(self._ids)
-
-
-def _input_member(members: dict[str, Member]) -> Member | None:
-    """Returns the member that holds the input: of several, the first."""
-    found = [members[key] for key in _PARAMETERS if key in members]
-    return min(found, key=lambda member: member.index, default=None)
-
-
-def _json_type(value: Any) -> str:
-    names = {list: "a list", str: "a string", bool: "true or false", int: "a number", float: "a number"}
-    return names[type(value)]
 
 
 def _not_a_call(message: str, line: int, column: int) -> Diagnostic:

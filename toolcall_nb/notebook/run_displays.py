@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
-from toolcall_nb.approvals.decisions import Decision
+from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
 from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.invisible_characters import escape_invisible

@@ -12,7 +12,7 @@ from typing import IO
 from toolcall_nb.errors import UsageError
 
 _held: set[tuple[int, Path]] = set()
-"""The locks of this process, by its number, since a forked process has them not. The system's are not for threads."""
+"""The locks of this process, by its number: a forked process does not hold them. The system's ignore threads."""
 _changing = threading.Lock()
 
 

@@ -42,7 +42,7 @@ class WaitingThreads:
 
 
 class _WaitingThread(threading.Thread):
-    """Whoever takes it out of ``idle`` gives it a task, unless it has done so itself, to end."""
+    """A thread that takes itself out of ``idle`` ends; other code that takes it out gives it a task."""
 
     def __init__(self, idle: list[_WaitingThread], name: str) -> None:
         super().__init__(name=name, daemon=True)

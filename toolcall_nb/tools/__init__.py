@@ -17,7 +17,7 @@ execution/         one call or several in parallel, with time limits and interru
 output/            what a running tool prints, displays and plots
 results/           what a tool returned, as JSON and as a display; failures and tracebacks
 built_in/          the tools ``edit``, ``show`` and ``bash``
-foreign/           tools of LangChain and pydantic-ai, and definitions in JSON
+foreign/           tools of agent frameworks, and definitions in JSON
 mcp/               tools of MCP servers
 
 The modules are imported when they are first used.

@@ -16,7 +16,7 @@ from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.json_schema import SchemaCheck, TooCostly
-from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import WrongArguments, arguments_object
 from toolcall_nb.tools.schemas.signature import Signature, read_signature
 
 ANSWER_TOOL = "final_answer"
@@ -41,16 +41,15 @@ class AnswerArguments:
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns the answer as the argument ``answer``. Raises `WrongArguments`, which names each wrong field."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(ANSWER_TOOL, [f"a JSON object is needed, not {json_type(arguments)}"])
+        values = dict(arguments_object(arguments, ANSWER_TOOL))
         if self._signature is None:
-            if problems := self._problems(arguments):
+            if problems := self._problems(values):
                 raise WrongArguments(ANSWER_TOOL, problems)
-            return [], {_VALUE: arguments[_VALUE] if self.is_wrapped else dict(arguments)}
+            return [], {_VALUE: values[_VALUE] if self.is_wrapped else values}
         try:
-            return self._signature.bind(dict(arguments) if self.is_wrapped else {_VALUE: dict(arguments)})
+            return self._signature.bind(values if self.is_wrapped else {_VALUE: values})
         except WrongArguments as error:
-            raise WrongArguments(ANSWER_TOOL, self._problems(arguments) or self._converters(error)) from None
+            raise WrongArguments(ANSWER_TOOL, self._problems(values) or self._type_problems(error)) from None
 
     def wrap(self, value: Json) -> Json:
         """Returns the arguments for a JSON value that was written without the parameter ``answer``."""
@@ -59,9 +58,9 @@ class AnswerArguments:
 
     def read_text(self, text: str) -> Json:
         """Returns the arguments that a text spells: JSON, also between other text; `MISSING` if there are none."""
-        for found in _json_values(text):
-            if self.is_wrapped or isinstance(found, Mapping):
-                return self.wrap(found)
+        for value in _json_values(text):
+            if self.is_wrapped or isinstance(value, Mapping):
+                return self.wrap(value)
         if self.is_wrapped and text.strip():
             plain = {_VALUE: text.strip()}
             return plain if not self._problems(plain) else MISSING
@@ -74,7 +73,7 @@ class AnswerArguments:
         except TooCostly:
             return ["the answer: it takes too long to check it by this schema"]
 
-    def _converters(self, error: WrongArguments) -> list[str]:
+    def _type_problems(self, error: WrongArguments) -> list[str]:
         """The problems that only the type itself sees, such as its validators, seen from the answer."""
         if self.is_wrapped:
             return error.problems
@@ -93,7 +92,9 @@ def answer_tool(output: Any) -> Tool:
     if isinstance(output, Mapping):
         type_name, description, whole = _read_schema(output)
     else:
-        type_name, description = _type_name(output), _type_description(output)
+        is_plain = isinstance(output, type) and not getattr(output, "__args__", None)
+        type_name = output.__qualname__.rpartition(".")[2] if is_plain else str(output).replace("typing.", "")
+        description = _type_description(output)
         signature = _signature(output, type_name)
         whole = {**signature.schema["properties"][_VALUE], **_definitions(signature.schema)}
     inner = _resolved(whole)
@@ -165,8 +166,8 @@ def _expected(output: Any) -> str:
 def _resolved(schema: Object) -> Object:
     """Returns the schema behind a reference to one of its own definitions."""
     kind, _, name = str(schema.get("$ref", "")).rpartition("/")
-    found = schema.get(kind.removeprefix("#/"), {}).get(name) if kind in ("#/$defs", "#/definitions") else None
-    return found if isinstance(found, dict) else schema
+    definition = schema.get(kind.removeprefix("#/"), {}).get(name) if kind in ("#/$defs", "#/definitions") else None
+    return definition if isinstance(definition, dict) else schema
 
 
 def _definitions(schema: Object) -> Object:
@@ -184,11 +185,6 @@ def _wrapped(schema: Object) -> Object:
     }
 
 
-def _type_name(output: Any) -> str:
-    is_plain = isinstance(output, type) and not getattr(output, "__args__", None)
-    return output.__qualname__.rpartition(".")[2] if is_plain else str(output).replace("typing.", "")
-
-
 def _type_description(output: Any) -> str:
     """Returns the class's own docstring, but not the one that ``dataclass`` makes or a base class has."""
     text = vars(output).get("__doc__") if isinstance(output, type) and output.__module__ != "builtins" else None
@@ -203,13 +199,13 @@ def _json_values(text: str) -> list[Json]:
     stripped = text.strip()
     if stripped.startswith("```") and stripped.endswith("```"):
         stripped = stripped.partition("\n")[2].rpartition("```")[0].strip()
-    found = []
+    values = []
     starts = [stripped.find(opening) for opening in "{["]
     for start in dict.fromkeys([0, *sorted(start for start in starts if start > 0)]):
         try:
-            value, end = decoder.raw_decode(stripped, start)
+            item, end = decoder.raw_decode(stripped, start)
         except (ValueError, RecursionError):
             continue
         if start or end == len(stripped):
-            found.append(value)
-    return found
+            values.append(item)
+    return values

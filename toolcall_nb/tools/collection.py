@@ -1,15 +1,19 @@
-"""Holds tools by name: `Registry`, the session's own `registry`, and the decorator `tool` that adds to it."""
+"""Holds tools by name: `Registry`, the session's own `registry`, and the decorator `tool` that adds to it.
+
+`decorated_functions` are the functions that were decorated, and `decoration_listeners` are called with new ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import FunctionType
 from typing import Any, TypeVar, overload
+from weakref import WeakSet
 
 from toolcall_nb.core.result_text import RESULT_LIMIT
 from toolcall_nb.core.similar_names import did_you_mean
 from toolcall_nb.errors import UsageError
-from toolcall_nb.tools.decorated import note_decorated
-from toolcall_nb.tools.definition import Tool, as_tool, attach_tool
+from toolcall_nb.tools.definition import Tool, as_tool, attach_tool, made_tool
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -64,10 +68,10 @@ class Registry(Mapping[str, Tool]):
         return f"There is no tool {name!r:.100}.{did_you_mean(name, self._tools)} {there}"
 
     def _tool(self, name: str) -> Tool:
-        found = self._tools.get(name)
-        if found is None:
+        registered = self._tools.get(name)
+        if registered is None:
             raise UsageError(self.unknown(name))
-        return found
+        return registered
 
 
 registry = Registry()
@@ -130,3 +134,25 @@ def tool(
         return function
 
     return decorate if function is None else decorate(function)
+
+
+_functions: WeakSet[FunctionType] = WeakSet()
+
+decoration_listeners: list[Callable[[Callable[..., Any], Tool], None]] = []
+"""Functions that are called with each function that is decorated, and its tool."""
+
+
+def decorated_functions() -> Iterator[tuple[FunctionType, Tool]]:
+    """Yields the decorated functions that exist, with their tools."""
+    for function in list(_functions):
+        made = made_tool(function)
+        if made is not None:
+            yield function, made
+
+
+def note_decorated(function: Callable[..., Any], made: Tool) -> None:
+    """Notes that a function was decorated."""
+    if isinstance(function, FunctionType):
+        _functions.add(function)
+    for listener in tuple(decoration_listeners):
+        listener(function, made)

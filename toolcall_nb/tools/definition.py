@@ -15,7 +15,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.execution.runner import Binding, Outcome, run_tool
 from toolcall_nb.tools.output import ProgressCallback
 from toolcall_nb.tools.schemas.docstrings import read_docstring
-from toolcall_nb.tools.schemas.json_texts import read_json_texts
+from toolcall_nb.tools.schemas.parameters import read_json_texts
 from toolcall_nb.tools.schemas.signature import read_signature
 
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,128}")
@@ -47,7 +47,11 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     eager: bool = True
 
     def __post_init__(self) -> None:
-        _check_name(self.name)
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name == "<lambda>":
+            raise UsageError(
+                f"{self.name!r:.100} is not a valid name for a tool. "
+                "Give one of up to 128 characters without white space: @tool(name=…)."
+            )
         if self.timeout is not None and not (_is_number(self.timeout) and self.timeout > 0):
             raise UsageError(f"A timeout is a number of seconds above 0, or None, but is {self.timeout!r:.100}.")
         if not (isinstance(self.limit, int) and _is_number(self.limit) and self.limit >= 0):
@@ -153,11 +157,3 @@ def attach_tool(function: Callable[..., Any], made: Tool) -> None:
 
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _check_name(name: str) -> None:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name == "<lambda>":
-        raise UsageError(
-            f"{name!r:.100} is not a valid name for a tool. "
-            "Give one of up to 128 characters without white space: @tool(name=…)."
-        )

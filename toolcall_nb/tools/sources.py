@@ -104,13 +104,15 @@ def tools_named(name: str, namespace: Mapping[str, Any] | None = None) -> list[T
 def tool_names(namespace: Mapping[str, Any] | None = None) -> list[str]:
     """Returns the names that `tools_named` takes: registered tools, variables of the notebook, built-in tools."""
     variables = _main() if namespace is None else namespace
-    own = [name for name in variables if not name.startswith("_") and _is_own(variables[name], variables)]
-    return [name for name in dict.fromkeys([*registry, *own, *BUILT_IN_NAMES]) if len(_claims(name, variables)) == 1]
+    defined = [name for name in variables if not name.startswith("_") and _is_tool_here(variables[name], variables)]
+    return [
+        name for name in dict.fromkeys([*registry, *defined, *BUILT_IN_NAMES]) if len(_claims(name, variables)) == 1
+    ]
 
 
-def unknown_name(kind: str, name: str, known: list[str]) -> str:
+def unknown_name(kind: str, name: str, names: list[str]) -> str:
     """Explains in a sentence that a name is not there: what may have been meant, and what there is."""
-    return f"There is no {kind} {name!r:.100}.{did_you_mean(name, known)} There are: {', '.join(known) or 'none'}."
+    return f"There is no {kind} {name!r:.100}.{did_you_mean(name, names)} There are: {', '.join(names) or 'none'}."
 
 
 def _main() -> Mapping[str, Any]:
@@ -119,23 +121,20 @@ def _main() -> Mapping[str, Any]:
 
 def _claims(name: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the things that the name may mean, each by its description for a message."""
-    found: dict[str, Any] = {}
-    registered, own, variable = registry.get(name), built_in_tool(name), namespace.get(name)
+    claims: dict[str, Any] = {}
+    registered, built_in, variable = registry.get(name), built_in_tool(name), namespace.get(name)
     if registered is not None:
-        found[f"the tool made with @tool ({registered.origin})"] = registered
-    if own is not None and (registered is None or registered.function is not own.function):
-        found[f"the built-in tool {name}"] = own
-    if _is_own(variable, namespace) and not any(_is_same(variable, tool) for tool in found.values()):
-        found[f"the notebook's {name} ({_origin(variable)})"] = variable
-    return found
-
-
-def _is_same(variable: Any, tool: Tool) -> bool:
+        claims[f"the tool made with @tool ({registered.origin})"] = registered
+    if built_in is not None and (registered is None or registered.function is not built_in.function):
+        claims[f"the built-in tool {name}"] = built_in
     made = made_tool(variable)
-    return tool.function is (made.function if made is not None else variable)
+    function = variable if made is None else made.function
+    if _is_tool_here(variable, namespace) and not any(tool.function is function for tool in claims.values()):
+        claims[f"the notebook's {name} ({_origin(variable)})"] = variable
+    return claims
 
 
-def _is_own(value: Any, namespace: Mapping[str, Any]) -> bool:
+def _is_tool_here(value: Any, namespace: Mapping[str, Any]) -> bool:
     """Whether a variable holds tools, or a function that the notebook defines."""
     return is_tools(value) or (is_function(value) and _is_defined(value, namespace))
 

@@ -86,13 +86,13 @@ class Workspace:
         """
         text = os.fspath(path)
         start = os.path.expanduser(_local(text)) if isinstance(path, str) else text
-        found = _resolved(os.path.join(self.root, start), text)
-        if not self._contains(found):
+        resolved = _resolved(os.path.join(self.root, start), text)
+        if not self._contains(resolved):
             raise OutsideWorkspace(
                 f"the path {_quoted(text)} leaves the workspace {self.root}. To allow it on purpose: "
-                f"from toolcall_nb.tools import workspace; workspace.allow({str(found.parent)!r})"
+                f"from toolcall_nb.tools import workspace; workspace.allow({str(resolved.parent)!r})"
             )
-        return WorkspacePath(found)
+        return WorkspacePath(resolved)
 
     def open(self, path: Path) -> BinaryIO:
         """Opens a regular file of the workspace for reading bytes.

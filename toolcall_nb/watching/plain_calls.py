@@ -17,7 +17,7 @@ from opentelemetry import trace
 
 from toolcall_nb.chat.span_content import recorded_value
 from toolcall_nb.tools import Tool
-from toolcall_nb.tools.decorated import decorated_functions, decoration_listeners
+from toolcall_nb.tools.collection import decorated_functions, decoration_listeners
 from toolcall_nb.tools.results.json_values import to_json_value
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER

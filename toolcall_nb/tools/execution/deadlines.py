@@ -32,8 +32,8 @@ class Deadline:
         self._end = None if seconds is None else time.monotonic() + seconds
 
     @property
-    def left(self) -> float | None:
-        """The seconds that are left, at least 0 and at most what Python can wait for; None without a deadline."""
+    def remaining(self) -> float | None:
+        """The remaining seconds, at least 0 and at most what Python can wait for; None without a deadline."""
         if self._end is None:
             return None
         return min(max(0.0, self._end - time.monotonic()), threading.TIMEOUT_MAX)
@@ -74,7 +74,7 @@ class Alarm:
             error = caught
         finally:
             self._end()
-        if self.fired or (not self._has_watch and self._deadline.left == 0):
+        if self.fired or (not self._has_watch and self._deadline.remaining == 0):
             trace = error.__traceback__ if error is not None else None
             raise KeyboardInterrupt if self._interrupted else self._deadline.error(trace)
         if error is not None:
@@ -99,15 +99,20 @@ class Alarm:
             self._is_inside = False
 
     def _watch(self) -> None:
-        wait = self._deadline.left
+        wait = self._deadline.remaining
         while not self._over.wait(wait):
             wait = _RESEND_SECONDS
             with self._lock:
                 if self._over.is_set() or self._has_arrived:
                     return
                 self.fired = True
-                _interrupt_main(by_signal=self._handler is not None)
-                self._has_arrived = self._handler is None
+                if self._handler is None:  # Python has no handler for the signal
+                    stop_thread(threading.main_thread(), TimedOut)
+                    self._has_arrived = True
+                elif hasattr(signal, "pthread_kill"):
+                    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+                else:
+                    signal.raise_signal(signal.SIGINT)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.fired and not self._has_arrived:  # no lock here: the interrupted code may hold it
@@ -145,12 +150,3 @@ def _without_the_signal(trace: TracebackType | None) -> TracebackType | None:
         else:
             last = last.tb_next
     return trace
-
-
-def _interrupt_main(*, by_signal: bool) -> None:
-    if not by_signal:  # Python has no handler for the signal
-        stop_thread(threading.main_thread(), TimedOut)
-    elif hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    else:
-        signal.raise_signal(signal.SIGINT)

@@ -37,7 +37,7 @@ def run_in_worker(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline
     worker = _Worker(body, on_yield)
     try:
         worker.start()
-        if worker.wait(deadline.left):
+        if worker.wait(deadline.remaining):
             return worker.result()
         worker.stop(TimedOut)
         worker.wait(_GRACE_SECONDS)
@@ -72,10 +72,10 @@ class _Worker:
         end = None if seconds is None else time.monotonic() + seconds
         while not self._future.done():
             check_stop()
-            left = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
-            if left <= 0:
+            remaining = POLL_SECONDS if end is None else min(POLL_SECONDS, end - time.monotonic())
+            if remaining <= 0:
                 return False
-            wait((self._future,), left)
+            wait((self._future,), remaining)
         return True
 
     def result(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, function_origin, is_function
+from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.schemas.json_schema import SchemaArguments
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
@@ -49,18 +50,33 @@ def _definition(thing: Mapping[str, Any]) -> _Definition | None:
     return _Definition(name, description if isinstance(description, str) else "", dict(schema))
 
 
-def _paired(given: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
-    definition = _definition(given)
+def _paired(source: Mapping[str, Any], function: Callable[..., Any]) -> Tool:
+    definition = _definition(source)
     if definition is None:
-        raise UsageError(f"{given!r:.100} defines no function: it needs a name and the JSON Schema of its parameters.")
-    schema = {"type": "object", "properties": {}, **definition.schema}
+        raise UsageError(f"{source!r:.100} defines no function: it needs a name and the JSON Schema of its parameters.")
+    return schema_tool(definition.name, definition.description, definition.schema, function, function_origin(function))
+
+
+def schema_tool(
+    name: str,
+    description: str | None,
+    schema: Mapping[str, Any],
+    function: Callable[..., Any],
+    origin: str,
+    *,
+    binding: Binding | None = None,
+    timeout: float | None = None,
+) -> Tool:
+    """Makes a tool whose arguments are checked by ``binding``, or else by the schema."""
+    parameters = {"type": "object", "properties": {}, **schema}
     return Tool(
-        name=definition.name,
-        description=definition.description,
-        parameters=schema,
+        name=name,
+        description=description or "",
+        parameters=parameters,
         function=function,
-        signature=SchemaArguments(definition.name, schema, trusted=True),
-        origin=function_origin(function),
+        signature=binding or SchemaArguments(name, parameters, trusted=True),
+        origin=origin,
+        timeout=timeout,
     )
 
 

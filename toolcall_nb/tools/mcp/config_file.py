@@ -18,8 +18,7 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.files import open_regular
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools.definition import Tool
-from toolcall_nb.tools.mcp.open_servers import server_tools
-from toolcall_nb.tools.mcp.server import ServerFailed
+from toolcall_nb.tools.mcp.server import ServerFailed, server_tools
 from toolcall_nb.tools.mcp.targets import Target
 
 _SECONDS, _SECONDS_OF_SILENCE = 30.0, 300.0
@@ -29,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _VARIABLE = re.compile(r"\$\{(?:(?P<kind>input|env|command|config):)?(?P<name>[^{}:$]++)(?::-(?P<default>[^{}]*+))?\}")
 _COMMENT = re.compile(r'("(?:[^"\\]|\\.)*+"?)|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/)?', re.DOTALL)
 _FINAL_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*+[}\]])', re.DOTALL)
-"""What VS Code allows beside JSON: comments, and a comma at the end. Group 1 is a text, which stays."""
+"""Comments and commas at the end, which VS Code allows beside JSON. Group 1 is a JSON string, which stays."""
 
 
 def config_file_tools(path: str | os.PathLike[str]) -> list[Tool]:
@@ -41,26 +40,26 @@ def config_file_tools(path: str | os.PathLike[str]) -> list[Tool]:
     try:
         with open_regular(file) as opened:
             text = _COMMENT.sub(_text_only, opened.read().decode("utf-8-sig"))
-        given = json.loads(_FINAL_COMMA.sub(_text_only, text))
+        content = json.loads(_FINAL_COMMA.sub(_text_only, text))
     except FileNotFoundError:
         raise UsageError(f"There is no file {os.fspath(path)!r} with MCP servers in {Path.cwd()}.") from None
     except OSError as error:
         raise UsageError(f"The file {os.fspath(path)!r} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The file {os.fspath(path)!r} is not JSON: {error}.") from None
-    return config_tools(given, os.fspath(path), file.parent)
+    return config_tools(content, os.fspath(path), file.parent)
 
 
 def _text_only(match: re.Match[str]) -> str:
     return match[1] or ""
 
 
-def config_tools(given: Any, origin: str = "the list of MCP servers", folder: Path | None = None) -> list[Tool]:
+def config_tools(content: Any, origin: str = "the list of MCP servers", folder: Path | None = None) -> list[Tool]:
     """Returns the tools of the servers in the content of such a file; ``origin`` names it in messages.
 
     A server that is switched off (``disabled``) is left out.
     """
-    mapping = given if isinstance(given, Mapping) else {}
+    mapping = content if isinstance(content, Mapping) else {}
     servers = next((mapping[key] for key in ("mcpServers", "servers") if isinstance(mapping.get(key), Mapping)), None)
     if servers is None:
         raise UsageError(f"{origin} lists no MCP servers: they are expected by name, below 'mcpServers' or 'servers'.")
@@ -73,8 +72,8 @@ def config_tools(given: Any, origin: str = "the list of MCP servers", folder: Pa
     return tools
 
 
-def _server_tools(name: str, given: Mapping[str, Any], label: str, folder: Path) -> list[Tool]:
-    server = _filled(dict(given), label, folder)
+def _server_tools(name: str, entry: Mapping[str, Any], label: str, folder: Path) -> list[Tool]:
+    server = _filled(dict(entry), label, folder)
     key = json.dumps([server, str(folder)], sort_keys=True, default=str)
     try:
         return server_tools(_target(server, label, folder), prefix=f"{_NOT_IN_NAMES.sub('_', name)}_", key=key)
@@ -86,24 +85,19 @@ def _server_tools(name: str, given: Mapping[str, Any], label: str, folder: Path)
 def _target(server: Object, label: str, folder: Path) -> Target:
     command, url, kind = server.get("command"), server.get("url"), server.get("type")
     if isinstance(command, str) and kind in (None, "stdio"):
-        return _process(command, server, folder)
+        try:
+            from mcp import StdioServerParameters
+        except ImportError:
+            raise MissingPackageError("mcp>=2", "mcp", "A server of the Model Context Protocol") from None
+        environment = {str(key): str(value) for key, value in (server.get("env") or {}).items()}
+        arguments = [str(word) for word in server.get("args") or []]
+        cwd = server.get("cwd") or folder
+        return StdioServerParameters(command=command, args=arguments, env=environment or None, cwd=cwd)
     if isinstance(url, str) and kind in (None, "http", "streamable-http", "streamableHttp", "sse"):
         headers = server.get("headers")
         return _HttpTarget(label, url, {str(key): str(value) for key, value in (headers or {}).items()}, kind == "sse")
-    known = "'command' with 'args' and 'env', or 'url' with 'headers' and the type 'http' or 'sse'"
-    raise UsageError(f"The MCP server {label} cannot be used: it needs {known}, and has {', '.join(server) or 'none'}.")
-
-
-def _process(command: str, server: Object, folder: Path) -> Target:
-    try:
-        from mcp import StdioServerParameters
-    except ImportError:
-        raise MissingPackageError("mcp>=2", "mcp", "A server of the Model Context Protocol") from None
-    environment = {str(key): str(value) for key, value in (server.get("env") or {}).items()}
-    arguments = [str(word) for word in server.get("args") or []]
-    return StdioServerParameters(
-        command=command, args=arguments, env=environment or None, cwd=server.get("cwd") or folder
-    )
+    needs = "'command' with 'args' and 'env', or 'url' with 'headers' and the type 'http' or 'sse'"
+    raise UsageError(f"The MCP server {label} cannot be used: it needs {needs}, and has {', '.join(server) or 'none'}.")
 
 
 class _HttpTarget:
@@ -148,9 +142,9 @@ def _variable(match: re.Match[str], label: str, folder: Path) -> str:
     if kind is None and name in ("workspaceFolder", "userHome"):
         return str(Path.home() if name == "userHome" else folder)
     if kind in (None, "env", "input"):  # VS Code asks for an input; here it is a variable of the environment
-        found = os.environ.get(name, default)
-        if found is not None:
-            return found
+        value = os.environ.get(name, default)
+        if value is not None:
+            return value
         raise UsageError(
             f"The MCP server {label} needs {match[0]}, which is not set. Set it in Python: os.environ[{name!r}] = …"
         )

@@ -53,7 +53,12 @@ class Connection:
         self._thread = threading.Thread(target=self._body, name="toolcall-nb MCP client", daemon=True)
         self._thread.start()
         try:
-            self._client = _waited(self._ready, seconds)
+            remaining = seconds
+            while not wait((self._ready,), _POLL_SECONDS).done:
+                remaining -= _POLL_SECONDS
+                if remaining <= 0:
+                    raise TimeoutError(f"no answer within {seconds:g} s")
+            self._client = self._ready.result()
         except BaseException:
             self.close()
             raise
@@ -131,19 +136,18 @@ class Connection:
 
     async def _hold(self) -> None:
         self._task = asyncio.current_task()
+        first_error: Exception | None = None
         async with AsyncExitStack() as stack:
-            client = await self._entered(stack)
-            self._ready.set_result(client)
+            for client in self._clients:
+                try:
+                    connected = await stack.enter_async_context(client())
+                    break
+                except Exception as error:
+                    first_error = first_error or error
+            else:
+                raise first_error or ValueError("there is no client to try")
+            self._ready.set_result(connected)
             await self._closing.wait()
-
-    async def _entered(self, stack: AsyncExitStack) -> Any:
-        first: Exception | None = None
-        for client in self._clients:
-            try:
-                return await stack.enter_async_context(client())
-            except Exception as error:
-                first = first or error
-        raise first or ValueError("there is no client to try")
 
 
 class _Call:
@@ -167,12 +171,3 @@ class _Call:
         self._is_cancelled = True
         if self._task is not None:
             self._task.cancel()
-
-
-def _waited(ready: Future[_T], seconds: float) -> _T:
-    left = seconds
-    while not wait((ready,), _POLL_SECONDS).done:
-        left -= _POLL_SECONDS
-        if left <= 0:
-            raise TimeoutError(f"no answer within {seconds:g} s")
-    return ready.result()

@@ -33,7 +33,8 @@ def result_of(answer: Any) -> Result:
         is_kept = not kind or (kind not in media and not answer.is_error)
         texts.append(_text(block) if is_kept else f"{_text(block)[:-1]}, not kept>")
         if kind and is_kept:
-            media[kind] = _svg(data) if kind == "image/svg+xml" else data
+            is_svg = kind == "image/svg+xml"  # which notebooks store as text
+            media[kind] = base64.b64decode(data).decode("utf-8", "replace") if is_svg else data
     if answer.is_error:
         text = "\n".join(texts).strip() or "The MCP server says that the call failed, and no more."
         raise ToolFailed(text, output=answer.structured_content)
@@ -81,8 +82,3 @@ def _media(block: Any) -> tuple[str, str] | None:
     else:
         kind, data = getattr(block, "mime_type", None), getattr(block, "data", None)
     return (kind, data) if data and kind and kind.startswith(_MEDIA) else None
-
-
-def _svg(data: str) -> str:
-    """Decodes an SVG image to text, as notebooks store it."""
-    return base64.b64decode(data).decode("utf-8", "replace")

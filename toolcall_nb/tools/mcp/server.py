@@ -1,4 +1,8 @@
-"""Makes tools of an MCP server: `mcp_tools` connects and returns an `McpServer`."""
+"""Makes tools of an MCP server: `mcp_tools` connects and returns an `McpServer`.
+
+`server_tools` keeps servers open that a chat was given as such. A cell names its tools anew each time: the same server,
+under the same prefix, is connected once, as long as any of its tools is in use.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.errors import ToolcallError, UsageError
@@ -71,7 +76,6 @@ class McpServer:
         self.name = label(target)
         self._identity = identity(target)
         self._timeout = timeout
-        self._results = _Results(self.name)
         self._link = _Link(target, self.name)
         weakref.finalize(self, self._link.close)
         try:
@@ -101,10 +105,10 @@ class McpServer:
         Raises `ToolFailed` with the server's text, `ServerFailed` where there is none.
         """
 
-        results = self._results  # the connection keeps this, and must not keep the server alive
+        check_result = self._link.check_result  # the connection keeps this, and must not keep the server alive
 
         async def work(client: Any, on_line: OnLine) -> Any:
-            client.session.validate_tool_result = results.check
+            client.session.validate_tool_result = check_result
 
             async def progress(done: float, total: float | None, message: str | None) -> None:
                 on_line(_progress(done, total, message))
@@ -122,7 +126,7 @@ class McpServer:
                 raise UsageError(f"{self.name} has two tools {tool.name!r:.100}, and a call could mean either.")
             described[tool.name] = tool
             if tool.output_schema is not None:
-                self._results.schemas[tool.name] = SchemaCheck(tool.output_schema)
+                self._link.result_schemas[tool.name] = SchemaCheck(tool.output_schema)
         for name in dict.fromkeys(described if only is None else only):
             if name not in described:
                 raise UsageError(f"{self.name} has no tool {name!r:.100}. It has: {', '.join(described) or 'none'}.")
@@ -134,44 +138,20 @@ class McpServer:
             name=name,
             description=described.description or "",
             parameters=schema,
-            function=_Call(self, described.name),
+            function=self._function(described.name),
             signature=SchemaArguments(name, schema),
             origin=f"mcp {self._identity}: {described.name}",
             parallel=bool(described.annotations and described.annotations.read_only_hint),
         )
 
+    def _function(self, name: str) -> Callable[..., Result]:
+        """Returns the function of one tool. It keeps the server alive and so the connection open."""
 
-class _Call:
-    """The function of one tool. It keeps the server alive and so the connection open."""
+        def call(**arguments: Any) -> Result:
+            return self.call(name, arguments)
 
-    def __init__(self, server: McpServer, name: str) -> None:
-        self._server = server
-        self.__name__ = name
-
-    def __call__(self, /, **arguments: Any) -> Result:
-        return self._server.call(self.__name__, arguments)
-
-
-class _Results:
-    """Checks results by the schemas that the server gave for them.
-
-    It replaces the client's own check, whose time a hostile schema can make unbounded.
-    """
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self.schemas: dict[str, SchemaCheck] = {}
-
-    async def check(self, name: str, result: Any) -> None:
-        """Raises `ToolFailed` for a result that does not fit the schema, or whose schema is too expensive."""
-        if (schema := self.schemas.get(name)) is None:
-            return
-        try:
-            problems = schema.problems(result.structured_content)
-        except TooCostly:
-            problems = ["the schema takes too long to check it by"]
-        if problems:
-            raise ToolFailed(f"the result of {name} is not as its own schema says: {problems[0]}")
+        call.__name__ = name
+        return call
 
 
 class _Link:
@@ -184,6 +164,7 @@ class _Link:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._is_closed = False
+        self.result_schemas: dict[str, SchemaCheck] = {}
 
     def run(self, work: Callable[[Any, OnLine], Awaitable[_T]]) -> _T:
         """Runs ``work`` with a connected client and returns its value. Raises `ToolFailed`."""
@@ -194,12 +175,27 @@ class _Link:
             failure = self._failure(connection, error)
         raise failure  # outside of the block, or IPython would print the exception group of the client's tasks
 
+    async def check_result(self, name: str, result: Any) -> None:
+        """Raises `ToolFailed` for a result that does not fit the server's schema, or whose schema is too expensive.
+
+        It replaces the client's own check, whose time a hostile schema can make unbounded.
+        """
+        if (schema := self.result_schemas.get(name)) is None:
+            return
+        try:
+            problems = schema.problems(result.structured_content)
+        except TooCostly:
+            problems = ["the schema takes too long to check it by"]
+        if problems:
+            raise ToolFailed(f"the result of {name} is not as its own schema says: {problems[0]}")
+
     def _failure(self, connection: Connection, error: Exception) -> ServerFailed:
         """Makes the failure of a call from an error; closes a connection that was lost."""
-        if _is_lost(error):
+        code, is_ended = getattr(error, "code", None), str(error) == "Session terminated"
+        if isinstance(error, ConnectionLost) or code == _CLOSED or (code == _INVALID and is_ended):
             connection.close()
             return self._failed("is gone; the next call connects to it again", error)
-        if getattr(error, "code", None) == _TIMED_OUT:
+        if code == _TIMED_OUT:
             return ServerFailed(f"{self._name} did not answer in time. Give it longer with mcp_tools(…, timeout=…).")
         return ServerFailed(f"{self._name} answers: {_error_line(error)}")
 
@@ -259,11 +255,6 @@ def _progress(done: float, total: float | None, message: str | None) -> str:
     return f"{share} {message}" if message else share
 
 
-def _is_lost(error: Exception) -> bool:
-    code, text = getattr(error, "code", None), str(error)
-    return isinstance(error, ConnectionLost) or code == _CLOSED or (code == _INVALID and text == "Session terminated")
-
-
 def _error_line(error: BaseException) -> str:
     """Returns the first line of an error, or of its cause: the client's tasks wrap errors in groups."""
     if isinstance(error, BaseExceptionGroup):
@@ -272,3 +263,22 @@ def _error_line(error: BaseException) -> str:
         return _error_line(error.reason)
     first, *_ = str(error).strip().splitlines() or [type(error).__name__]
     return first[:_LONGEST_LINE]
+
+
+_open: WeakValueDictionary[tuple[str, str], McpServer] = WeakValueDictionary()
+_lock = threading.Lock()
+
+
+def server_tools(target: Target, *, prefix: str = "", key: str | None = None) -> list[Tool]:
+    """Returns the tools of a server; connects only if there is no open connection to it. Raises as `mcp_tools` does.
+
+    ``key`` says which targets are the same server; by default the same command, or the same object.
+    """
+    if key is None:
+        is_command = isinstance(target, str | list | tuple) or hasattr(target, "model_dump_json")
+        key = identity(target) if is_command else f"object {id(target)}"  # an open server keeps its target alive
+    with _lock:
+        server = _open.get((key, prefix))
+        if server is None:
+            server = _open[key, prefix] = mcp_tools(target, prefix=prefix)
+    return [*server.tools]

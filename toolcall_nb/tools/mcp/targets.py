@@ -110,7 +110,7 @@ def _words(target: Target) -> list[str] | None:
 
 
 def clients(target: Target, stderr: StderrTail) -> Sequence[Callable[[], AbstractAsyncContextManager[Any]]]:
-    """Returns makers of clients to try in order: two for a URL, which may use either HTTP transport.
+    """Returns functions that make a client. The first whose client connects is used; a URL has one for each transport.
 
     Raises `UsageError` for a command without words, `MissingPackageError` without the package.
     """

@@ -1,7 +1,8 @@
 """The output of running tools: what they print, display and plot, and the intermediate results that they yield.
 
 captured_output.py   `captured_output`: collects it and reports it as `ToolProgress`
-log_text.py          `LogText`: printed text without escape sequences, bounded
+displays.py          `Displays`: the MIME bundles that a tool displays
+log_text.py          `PrintedText` and `LogText`: printed text without escape sequences, bounded
 patched_streams.py   the patches of ``sys.stdout``, ``display()`` and others that route output to a capture
 figures.py           figures of matplotlib
 head_and_tail.py     the beginning and the end of a long output, in bounded memory

@@ -5,27 +5,23 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from toolcall_nb.core.call_display import with_displayed_bundles
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.threads.interrupts import start_if_possible
 from toolcall_nb.tools.output import Log, Preliminary, ProgressCallback, ToolProgress
-from toolcall_nb.tools.output.figures import open_figures
-from toolcall_nb.tools.output.log_text import MAX_LOG, LogText
+from toolcall_nb.tools.output.displays import Displays
+from toolcall_nb.tools.output.figures import OpenedFigures
+from toolcall_nb.tools.output.log_text import PrintedText
 from toolcall_nb.tools.output.patched_streams import OUTPUT_SINK, OutputSink, PatchedMethod, output_routed
 from toolcall_nb.tools.results.result import WIDGET, clean_bundle, output_and_display
 
 _LOG_SECONDS = 0.04
 """Seconds between two pieces of a log: as often as a page can show them."""
-
-_DISPLAY_SECONDS = 0.25
-"""Seconds between two reports of what is displayed."""
 
 _MAX_PLAIN = 20_000
 """Characters of plain text that are kept beside a display."""
@@ -34,9 +30,6 @@ _NEW_BAR = "[00:00"
 """Part of the text of a progress bar that has just begun."""
 
 _log = logger("toolcall_nb.tools")
-
-_ACTIVE: set[CapturedOutput] = set()
-"""The captures that are not closed."""
 
 
 @contextmanager
@@ -75,36 +68,23 @@ class CapturedOutput:
         self.outer = outer
         self.closed = False
         self.process = os.getpid()
-        self._displays: list[tuple[str | None, Object]] = []  # each with the id that an update names
-        self._clear_at_next_display = False
-        self._figures: list[Any] = []
-        self._opened_before = frozenset(map(id, open_figures()))
-        self._output: Json = None  # the last value that was yielded
-        self._displays_reported_at, self._has_new_displays = 0.0, False
+        self.context = contextvars.copy_context()
+        self._printed = PrintedText()
+        self._displays = Displays()
+        self._figures = OpenedFigures()
         self._patched: list[PatchedMethod] = []
         self._on_progress = on_progress
-        self._interval = interval
-        self.context = contextvars.copy_context()
-        self._state_lock = threading.RLock()
-        self._report_lock = threading.RLock()
-        self._due, self._end = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
-        self._printed: list[str] = []
-        self._length = 0
-        self._log_text = LogText()
         self._has_failed = False
-        _ACTIVE.add(self)
+        self._report_lock = threading.RLock()
+        self._interval = interval
+        self._reports = _RegularReports(self._flush, self.context, interval)
 
     def write(self, text: str) -> None:
         """Takes printed text."""
-        with self._state_lock:
-            self._printed.append(text)
-            self._length += len(text)
-            is_much = self._length > MAX_LOG
-        if is_much or not self._interval:
+        if self._printed.write(text) or not self._interval:
             self._flush()
         else:
-            self._wake_thread()
+            self._reports.wake()
 
     def show(self, data: Object, display_id: str | None = None, *, is_update: bool = False) -> bool:
         """Takes a displayed MIME bundle; one of plain text alone is logged. False for an update of another display."""
@@ -112,20 +92,10 @@ class CapturedOutput:
         text = text if isinstance(text, str) else ""
         is_bar = _NEW_BAR in text and WIDGET in data
         bundle = None if is_bar else clean_bundle(data)
-        with self._state_lock:
-            ids = [known for known, _ in self._displays]
-            place = ids.index(display_id) if display_id and display_id in ids else None
-            if is_update and place is None:
-                return False
-            if self._clear_at_next_display:
-                self._displays.clear()
-                self._clear_at_next_display, place = False, None
-            if bundle is not None and text:
-                bundle["text/plain"] = truncate_text(text, _MAX_PLAIN)
-            if bundle is not None and place is not None:
-                self._displays[place] = (display_id, bundle)
-            elif bundle is not None or display_id:
-                self._displays.append((display_id, bundle or {}))
+        if bundle is not None and text:
+            bundle["text/plain"] = truncate_text(text, _MAX_PLAIN)
+        if not self._displays.add(bundle, display_id, is_update=is_update):
+            return False
         if bundle is not None:
             self._displays_changed()
         elif text:
@@ -134,44 +104,30 @@ class CapturedOutput:
 
     def clear(self, *, wait: bool = False) -> None:
         """Removes what was displayed, with ``wait`` at the next display; what was printed stays in the log."""
-        with self._state_lock:
-            self._clear_at_next_display = wait
-            if not wait:
-                self._displays.clear()
+        self._displays.clear(wait=wait)
         if not wait:
             self._displays_changed()
 
     def add_figure(self, figure: Any) -> None:
         """Takes note of a figure that was opened."""
-        self._figures.append(figure)
+        self._figures.add(figure)
 
     def show_figures(self) -> None:
         """Displays and closes the open figures of this context, or if it has none, those of no running tool."""
-        still_open = open_figures()
-        figures = [figure for figure in still_open if figure in self._figures]
-        if not figures:
-            figures = [figure for figure in still_open if not any(figure in other._figures for other in _ACTIVE)]
-        self._figures.clear()
+        self._show_each(self._figures.take())
+
+    def show_open_figures(self, but: Any = None) -> None:
+        """Displays the figures that the tool has left open, as a notebook does; ``but`` is the tool's result."""
+        self._show_each(self._figures.take_open(but))
+
+    def _show_each(self, figures: list[Any]) -> None:
         for figure in figures:
             output, display = output_and_display(figure)
             self.show({**(display or {}), "text/plain": output})
 
-    def show_open_figures(self, but: Any = None) -> None:
-        """Displays the figures that the tool has left open, as a notebook does; ``but`` is the tool's result."""
-        if not self._figures and {self} == _ACTIVE:  # the tool imported matplotlib, which was not patched until then
-            self._figures = [figure for figure in open_figures() if id(figure) not in self._opened_before]
-        self._figures = [figure for figure in self._figures if figure is not but]
-        if self._figures:
-            self.show_figures()
-
-    def final_display(self, own: Object | None) -> Object | None:
-        """Returns the display of the call: that of its result, ``own``, and what was displayed."""
-        self._has_new_displays = False
-        return self._all_displays(own)
-
-    def _all_displays(self, own: Object | None) -> Object | None:
-        with self._state_lock:
-            return with_displayed_bundles(own, [bundle for _, bundle in self._displays if bundle])
+    def final_display(self, result_display: Object | None) -> Object | None:
+        """Returns the display of the call: that of its result, and what was displayed."""
+        return self._displays.final(result_display)
 
     def keep_patched(self, method: PatchedMethod) -> None:
         """Releases this method when the capture is closed."""
@@ -181,77 +137,48 @@ class CapturedOutput:
         """Reports other progress, in its order among what was printed."""
         with self._report_lock:
             self._flush()
+            if isinstance(progress, Preliminary):
+                progress = self._displays.preliminary(progress.output)
             if not self.closed:
-                if isinstance(progress, Preliminary):
-                    self._output = progress.output
-                    progress = Preliminary(progress.output, self._all_displays(None))
                 self._send(progress)
 
     def close(self) -> None:
-        """Reports the rest. Nothing is reported afterwards."""
-        self._end.set()
-        self._due.set()
+        """Reports what was not reported yet. Nothing is reported afterwards."""
+        self._reports.end()
         with self._report_lock:
             if self.closed:
                 return
             self._flush()
-            self._send_displays()
+            self._send(self._displays.take_news())
             self.closed = True
-            _ACTIVE.discard(self)
-            self._send_log(self._log_text.close())
+            self._figures.end()
+            self._send_log(self._printed.close())
         for method in self._patched:
             method.release()
 
-    def _wake_thread(self) -> None:
-        self._due.set()
-        with self._state_lock:
-            if self._thread is not None or self._end.is_set():
-                return
-            self._thread = threading.Thread(
-                target=self.context.run, args=(self._loop,), name="toolcall_nb-log", daemon=True
-            )
-        if not start_if_possible(self._thread):
-            self._thread = None
-            self._flush()
-
-    def _loop(self) -> None:
-        while self._due.wait() and not self._end.is_set():
-            self._due.clear()
-            self._flush()
-            self._end.wait(self._interval)
-
     def _displays_changed(self) -> None:
         """Reports the displays at once if the last report is long enough ago, else with the next printed text."""
-        self._has_new_displays = True
-        if time.monotonic() - self._displays_reported_at >= _DISPLAY_SECONDS:
-            with self._report_lock:
-                self._flush()
-                self._send_displays()
+        if self._displays.is_due:
+            self._flush()
         elif self._interval:
-            self._wake_thread()
+            self._reports.wake()
 
     def _flush(self) -> None:
         with self._report_lock:
-            with self._state_lock:
-                text = "".join(self._printed)
-                self._printed.clear()
-                self._length = 0
-            if not self.closed:
-                if text:
-                    self._send_log(self._log_text.feed(text))
-                if time.monotonic() - self._displays_reported_at >= _DISPLAY_SECONDS:
-                    self._send_displays()
-
-    def _send_displays(self) -> None:
-        if self._has_new_displays and not self.closed:
-            self._has_new_displays, self._displays_reported_at = False, time.monotonic()
-            self._send(Preliminary(self._output, self._all_displays(None)))
+            text = self._printed.take()
+            if self.closed:
+                return
+            self._send_log(text)
+            if self._displays.is_due:
+                self._send(self._displays.take_news())
 
     def _send_log(self, text: str) -> None:
         if text:
             self._send(Log(text))
 
-    def _send(self, progress: ToolProgress) -> None:
+    def _send(self, progress: ToolProgress | None) -> None:
+        if progress is None:
+            return
         token = OUTPUT_SINK.set(self.outer)  # what the callback itself prints is not part of the log
         try:
             self._on_progress(progress)
@@ -261,3 +188,37 @@ class CapturedOutput:
             self._has_failed = True
         finally:
             OUTPUT_SINK.reset(token)
+
+
+class _RegularReports:
+    """A thread that calls ``flush`` after each `wake`, at most every ``interval`` seconds. The first one starts it."""
+
+    def __init__(self, flush: Callable[[], None], context: contextvars.Context, interval: float) -> None:
+        self._flush, self._context, self._interval = flush, context, interval
+        self._due, self._end = threading.Event(), threading.Event()
+        self._lock = threading.RLock()
+        self._thread: threading.Thread | None = None
+
+    def wake(self) -> None:
+        """Has ``flush`` called soon; where no thread can be started, now."""
+        self._due.set()
+        with self._lock:
+            if self._thread is not None or self._end.is_set():
+                return
+            self._thread = threading.Thread(
+                target=self._context.run, args=(self._run,), name="toolcall_nb-log", daemon=True
+            )
+        if not start_if_possible(self._thread):
+            self._thread = None
+            self._flush()
+
+    def end(self) -> None:
+        """Ends the thread."""
+        self._end.set()
+        self._due.set()
+
+    def _run(self) -> None:
+        while self._due.wait() and not self._end.is_set():
+            self._due.clear()
+            self._flush()
+            self._end.wait(self._interval)

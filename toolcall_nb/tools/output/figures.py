@@ -1,14 +1,13 @@
 """Draws and closes the matplotlib figures of tools, so that each appears in the card of its own call.
 
 A notebook shows what pyplot has open below the cell, and ``plt.show()`` shows all open figures, whoever opened them. So
-`figure_methods` lets `patched_streams` assign each figure to the sink of the context in which it was opened.
+`patched_streams` assigns each figure to the sink of the context in which it was opened, whose `OpenedFigures` keep it.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -44,38 +43,41 @@ def open_figures() -> list[Any]:
     return [manager.canvas.figure for manager in managers]
 
 
-def figure_methods(
-    opened: Callable[[Any], None], show_all: Callable[[], bool]
-) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """Yields the methods by which pyplot opens and shows figures: object, method name, and a maker of the replacement.
-
-    ``opened`` gets each new figure. ``show_all`` shows those of the context; it returns False if nothing is captured.
-    Windows of an interactive backend are left alone.
-    """
-
-    def opening(set_active: Callable[..., Any]) -> Callable[..., Any]:
-        def open_figure(manager: Any) -> Any:
-            opened(manager.canvas.figure)
-            return set_active(manager)
-
-        return open_figure
-
-    def showing(show: Callable[..., Any]) -> Callable[..., Any]:
-        def show_figures(*arguments: Any, **options: Any) -> Any:
-            return None if not _has_windows() and show_all() else show(*arguments, **options)
-
-        return show_figures
-
-    helpers, pyplot = sys.modules.get("matplotlib._pylab_helpers"), sys.modules.get("matplotlib.pyplot")
-    if helpers is not None and pyplot is not None and hasattr(pyplot, "show"):
-        yield helpers.Gcf, "_set_new_active_manager", opening
-        yield pyplot, "show", showing
+_RUNNING: set[OpenedFigures] = set()
+"""The figures of the tools that run."""
 
 
-def _has_windows() -> bool:
-    backend = sys.modules["matplotlib.pyplot"]._get_backend_mod()
-    canvas = getattr(backend, "FigureCanvas", None)
-    return getattr(canvas, "required_interactive_framework", None) is not None
+class OpenedFigures:
+    """The figures that a tool opens from when this object is made until `end`."""
+
+    def __init__(self) -> None:
+        self._figures: list[Any] = []
+        self._open_before = frozenset(map(id, open_figures()))
+        _RUNNING.add(self)
+
+    def add(self, figure: Any) -> None:
+        """Takes note of a figure that the tool has opened."""
+        self._figures.append(figure)
+
+    def take(self) -> list[Any]:
+        """Returns the tool's figures that are still open, or if there are none, those of no running tool."""
+        still_open = open_figures()
+        figures = [figure for figure in still_open if figure in self._figures]
+        if not figures:
+            figures = [figure for figure in still_open if not any(figure in other._figures for other in _RUNNING)]
+        self._figures.clear()
+        return figures
+
+    def take_open(self, but: Any) -> list[Any]:
+        """Returns the figures that the tool has left open, without ``but``."""
+        if not self._figures and {self} == _RUNNING:  # the tool imported matplotlib, which was not patched until then
+            self._figures = [figure for figure in open_figures() if id(figure) not in self._open_before]
+        self._figures = [figure for figure in self._figures if figure is not but]
+        return self.take() if self._figures else []
+
+    def end(self) -> None:
+        """Ends the run of the tool: figures that it leaves open are no running tool's."""
+        _RUNNING.discard(self)
 
 
 def _is_a(value: Any, module: str, name: str) -> bool:

@@ -1,8 +1,12 @@
-"""Turns printed text into a log: `LogText` removes escape sequences and overwritten lines, and bounds the size."""
+"""Turns printed text into a log: `LogText` removes escape sequences and overwritten lines, and bounds the size.
+
+`PrintedText` collects the text of several threads for it.
+"""
 
 from __future__ import annotations
 
 import re
+import threading
 
 MAX_LOG = 1_000_000
 """Characters of one tool's log; what comes after them is only counted."""
@@ -15,6 +19,35 @@ _ESCAPES = re.compile(
 _CUT_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4000}\x1b?|[ -/]*)?\Z")
 _LOWER_BAR = re.compile(r"(?<!\n)\n++\r?([^\n\r\x1b]*+)(?:\x1b\[A)++")
 """A progress bar below another: line feeds, the bar, and as many cursor movements up."""
+
+
+class PrintedText:
+    """Printed text that waits for its report. It is written in any thread, and taken in one at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._pieces: list[str] = []
+        self._length = 0
+        self._log_text = LogText()
+
+    def write(self, text: str) -> bool:
+        """Adds text; returns whether so much waits that it should be taken now."""
+        with self._lock:
+            self._pieces.append(text)
+            self._length += len(text)
+            return self._length > MAX_LOG
+
+    def take(self) -> str:
+        """Returns the log's next piece."""
+        with self._lock:
+            text = "".join(self._pieces)
+            self._pieces.clear()
+            self._length = 0
+        return self._log_text.feed(text) if text else ""
+
+    def close(self) -> str:
+        """Returns the end of the log."""
+        return self._log_text.close()
 
 
 class LogText:
@@ -37,7 +70,9 @@ class LogText:
         text = text[: len(text) - len(self._cut)]
         if "\x1b" in text:
             text = _ESCAPES.sub("", _LOWER_BAR.sub(r"\r\1", text)).replace("\x1b", "")
-        return self._bounded("\n".join(map(_last_state, text.split("\n"))) if "\r" in text else text)
+        if "\r" in text:
+            text = "\n".join(map(_last_state, text.split("\n")))
+        return self._bounded(text)
 
     def close(self) -> str:
         """Returns the end of the log: how much was left out."""

@@ -24,7 +24,6 @@ from weakref import WeakSet
 from toolcall_nb.core.events import Object
 from toolcall_nb.threads.interrupts import STARTING
 from toolcall_nb.tools.ipython_shell import ipython_shell
-from toolcall_nb.tools.output.figures import figure_methods
 
 
 class OutputSink(Protocol):
@@ -107,7 +106,10 @@ def _methods_to_patch() -> Iterator[tuple[Any, str, _Wrap]]:
     if publisher is not None:
         yield publisher, "publish", _wrap_publish
         yield publisher, "clear_output", _wrap_clear
-    yield from figure_methods(_figure_opened, _show_figures)
+    helpers, pyplot = sys.modules.get("matplotlib._pylab_helpers"), sys.modules.get("matplotlib.pyplot")
+    if helpers is not None and pyplot is not None and hasattr(pyplot, "show"):
+        yield helpers.Gcf, "_set_new_active_manager", _wrap_new_figure
+        yield pyplot, "show", _wrap_show_figures
 
 
 def _write_method(stream: Any) -> tuple[Any, str, _Wrap]:
@@ -200,40 +202,45 @@ def _wrap_clear(clear: Callable[..., Any]) -> Callable[..., Any]:
     return routed_clear
 
 
-def _figure_opened(figure: Any) -> None:
-    sink = _active_sink()
-    if sink is not None:
-        sink.add_figure(figure)
+def _wrap_new_figure(set_active: Callable[..., Any]) -> Callable[..., Any]:
+    def routed_new_figure(manager: Any) -> Any:
+        sink = _active_sink()
+        if sink is not None:
+            sink.add_figure(manager.canvas.figure)
+        return set_active(manager)
+
+    return routed_new_figure
 
 
-def _show_figures() -> bool:
-    sink = _active_sink()
-    if sink is not None:
-        sink.show_figures()
-    return sink is not None
+def _wrap_show_figures(show: Callable[..., Any]) -> Callable[..., Any]:
+    """Shows the figures of the context. Windows of an interactive backend are left alone."""
+
+    def routed_show(*arguments: Any, **options: Any) -> Any:
+        canvas = getattr(sys.modules["matplotlib.pyplot"]._get_backend_mod(), "FigureCanvas", None)
+        has_windows = getattr(canvas, "required_interactive_framework", None) is not None
+        sink = None if has_windows else _active_sink()
+        return show(*arguments, **options) if sink is None else sink.show_figures()
+
+    return routed_show
 
 
 def _wrap_start(start: Callable[..., Any]) -> Callable[..., Any]:
     def routed_start(thread: threading.Thread) -> Any:
         sink = _active_sink()
+        run = thread.run
+
+        def run_with_sink() -> None:
+            vars(thread).pop("run", None)
+            OUTPUT_SINK.set(sink)
+            run()
+
         if sink is not None:
             with suppress(AttributeError):  # a thread whose attributes cannot be set
-                _set_thread_sink(thread, sink)
+                setattr(thread, "run", run_with_sink)  # noqa: B010 - type checkers refuse to assign to a method
         with STARTING:
             return start(thread)
 
     return routed_start
-
-
-def _set_thread_sink(thread: threading.Thread, sink: OutputSink) -> None:
-    run = thread.run
-
-    def run_with_sink() -> None:
-        vars(thread).pop("run", None)
-        OUTPUT_SINK.set(sink)
-        run()
-
-    setattr(thread, "run", run_with_sink)  # noqa: B010 - a method is assigned to, which type checkers refuse
 
 
 def _wrap_progress_bar(draw: Callable[..., Any]) -> Callable[..., Any]:
@@ -257,7 +264,7 @@ class PatchedMethod:
 
     def __init__(self, owner: Any, name: str, wrap: _Wrap) -> None:
         self._owner, self._name = owner, name
-        self._own = vars(owner).get(name)
+        self._original = vars(owner).get(name)
         self._replacement = wrap(getattr(owner, name))
         self.users = 0
         setattr(owner, name, self._replacement)
@@ -271,10 +278,10 @@ class PatchedMethod:
             del _PATCHED[id(self._owner), self._name]
             if vars(self._owner).get(self._name) is not self._replacement:
                 return
-            if self._own is None:
+            if self._original is None:
                 delattr(self._owner, self._name)
             else:
-                setattr(self._owner, self._name, self._own)
+                setattr(self._owner, self._name, self._original)
 
 
 _LOCK = threading.RLock()
@@ -284,8 +291,8 @@ _PATCHED: dict[tuple[int, str], PatchedMethod] = {}
 def _patch(owner: Any, name: str, wrap: _Wrap) -> PatchedMethod:
     """Patches a method for one user more."""
     with _LOCK:
-        found = _PATCHED.get((id(owner), name))
-        if found is None:
-            found = _PATCHED[id(owner), name] = PatchedMethod(owner, name, wrap)
-        found.users += 1
-        return found
+        method = _PATCHED.get((id(owner), name))
+        if method is None:
+            method = _PATCHED[id(owner), name] = PatchedMethod(owner, name, wrap)
+        method.users += 1
+        return method

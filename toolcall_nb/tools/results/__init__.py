@@ -4,13 +4,6 @@ result.py        `output_and_display` of what a tool returned; `Result`, by whic
 json_values.py   `to_json_value`: any value as bounded JSON; `to_model_text`: as bounded text for the model
 value_tables.py  `value_table`: frames, series and arrays, read by rows
 table_csv.py     `table_csv`: a table as bounded CSV that counts what it leaves out
-frame_display.py `with_note`: what a frame's own HTML leaves out
 failures.py      `ToolFailed`: failures that a tool reports in its own words
 tracebacks.py    tracebacks of a tool's own frames, as text and for the debugger
 """
-
-from __future__ import annotations
-
-from toolcall_nb.tools.results.result import WIDGET, Result, clean_bundle, output_and_display
-
-__all__ = ["WIDGET", "Result", "clean_bundle", "output_and_display"]

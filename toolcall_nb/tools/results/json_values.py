@@ -156,7 +156,7 @@ class _Conversion:
         """Returns a frame, a series or a large array as CSV; None for any other value."""
         try:
             table = value_table(value)
-            if table is None and _is_array(value) and self._is_large(value):
+            if table is None and _is_array(value) and self._is_large_array(value):
                 table = array_table(value)
             if table is None:
                 return None
@@ -165,7 +165,7 @@ class _Conversion:
             return None
         return self.text(text)
 
-    def _is_large(self, array: Any) -> bool:
+    def _is_large_array(self, array: Any) -> bool:
         if array.size > self._items:
             return True
         return self._max_array < MAX_TEXT and len(format_output(to_json_value(numpy_items(array)))) > self._max_array
@@ -188,22 +188,22 @@ class _Conversion:
             self._inside.discard(id(value))
 
     def _object(self, value: Any, depth: int) -> Json:
-        found: Object = {}
+        converted: Object = {}
         for number, (key, item) in enumerate(value.items()):
             if self._is_full:
-                found["…"] = self._more(len(value) - number)
+                converted["…"] = self._more(len(value) - number)
                 break
             name = self.text(_key(key))  # before the value, which may take all the room
-            found[name] = self._with_reserve(item, len(value) - number - 1, depth)
-        return found
+            converted[name] = self._with_reserve(item, len(value) - number - 1, depth)
+        return converted
 
     def _array(self, value: Any, depth: int) -> Json:
         size = len(value)
         items: list[Json] = []
-        for number, item in enumerate(_sorted_beginning(value, self._items) if isinstance(value, Set) else value):
+        for item in _sorted_beginning(value, self._items) if isinstance(value, Set) else value:
             if self._is_full:
                 break
-            items.append(self._with_reserve(item, size - number - 1, depth))
+            items.append(self._with_reserve(item, size - len(items) - 1, depth))
         if isinstance(value, Set):
             items.sort(key=_order)
         return [*items, self._more(size - len(items))] if self._is_full and len(items) < size else items

@@ -1,21 +1,26 @@
-"""Converts what a tool returned into JSON for programs and a MIME bundle for people: `output_and_display`."""
+"""Converts what a tool returned into JSON for programs and a MIME bundle for people: `output_and_display`.
+
+Packages cut long tables by their own display options, and write an ellipsis where they do. A note after a frame's own
+HTML counts what that leaves out.
+"""
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from html.parser import HTMLParser
 from typing import Any
 
 from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY
+from toolcall_nb.core.escaping import escape
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
-from toolcall_nb.tools.results.frame_display import with_note
 from toolcall_nb.tools.results.json_values import (
     MAX_TEXT,
     has_json,
@@ -24,7 +29,8 @@ from toolcall_nb.tools.results.json_values import (
     without_addresses,
     write_cell,
 )
-from toolcall_nb.tools.results.value_tables import value_table
+from toolcall_nb.tools.results.table_csv import cell_text, left_out_note
+from toolcall_nb.tools.results.value_tables import ValueTable, value_table
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLAIN = "text/plain"
@@ -187,8 +193,8 @@ def _bundle(value: Any) -> Object:
     """Returns every form that an object or IPython has for it; those that raise are left out."""
     if isinstance(value, type):
         return {}
-    own = _without_metadata(_attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None)))
-    bundle: Object = dict(own) if isinstance(own, Mapping) else {}
+    forms = _without_metadata(_attempt(lambda: _method(value, "_repr_mimebundle_")(include=None, exclude=None)))
+    bundle: Object = dict(forms) if isinstance(forms, Mapping) else {}
     for kind, show in _displayers(value):
         if bundle.get(kind) is None:
             bundle[kind] = _without_metadata(_attempt(show))
@@ -230,8 +236,8 @@ def _attempt(show: Callable[[], Any]) -> Any:
         return None
 
 
-def _without_metadata(shown: Any) -> Any:
-    return shown[0] if isinstance(shown, tuple) and len(shown) == 2 else shown
+def _without_metadata(form: Any) -> Any:
+    return form[0] if isinstance(form, tuple) and len(form) == 2 else form
 
 
 def _content(kind: str, content: Any) -> Json:
@@ -241,3 +247,72 @@ def _content(kind: str, content: Any) -> Json:
     if isinstance(content, str):
         return content
     return to_json_value(content) if kind.endswith("json") and content is not None else None
+
+
+_ELLIPSES = ("...", "…")
+_COMPARED = 100
+"""Rows of either end, and columns, whose cells are compared with those in the HTML."""
+
+
+def with_note(html: str, table: ValueTable, expression: str, write_cell: Callable[[Any], str]) -> str:
+    """Returns the HTML of a frame with a note that counts the rows, columns and ends of cells that it leaves out."""
+    parser = _Cells()
+    parser.feed(html)
+    width = max(map(len, parser.rows), default=0)
+    if not width:
+        return html
+    rows = [row for row in parser.rows if len(row) == width]
+    if len(rows) != table.size:
+        rows = [row for row in rows if not set(row) <= set(_ELLIPSES)]
+    has_gaps = width != len(table.names)
+    gaps = {column for column in range(width) if has_gaps and all(row[column] in _ELLIPSES for row in rows)}
+    cells = [cell for row in rows for column, cell in enumerate(row) if column not in gaps]
+    hidden_rows, hidden_columns = table.size - len(rows), len(table.names) - width + len(gaps)
+    counts = (
+        (hidden_rows, "rows", table.size),
+        (hidden_columns, "columns", len(table.names)),
+        (_count_cut(cells, table, write_cell), "ends of cells", 0),
+    )
+    is_whole = all(number <= 0 for number, _, _ in counts)
+    return html if is_whole else f"{html}<p>{escape(f'Of this table are {left_out_note(counts, expression)}')}</p>"
+
+
+class _Cells(HTMLParser):
+    """Collects the texts of the ``<td>`` cells in the body of a table."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+        self._is_body = self._is_cell = False
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        if tag == "tbody":
+            self._is_body = True
+        elif tag == "tr" and self._is_body:
+            self.rows.append([])
+        elif tag == "td" and self._is_body and self.rows:
+            self._is_cell = True
+            self.rows[-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "td":
+            self._is_cell = False
+        elif tag == "tbody":
+            self._is_body = False
+
+    def handle_data(self, data: str) -> None:
+        if self._is_cell:
+            self.rows[-1][-1] += data
+
+
+def _count_cut(cells: Sequence[str], table: ValueTable, write_cell: Callable[[Any], str]) -> int:
+    """Returns how many cells end with an ellipsis that is not their own."""
+    cut = [cell for cell in cells if cell.endswith(_ELLIPSES)]
+    if not cut:
+        return 0
+    width, size = len(table.names), table.size
+    columns = sorted({*range(min(width, _COMPARED)), *range(max(0, width - _COMPARED), width)})
+    parts = [(0, min(_COMPARED, size)), (max(_COMPARED, size - _COMPARED), size)]
+    rows = [row for start, stop in parts if start < stop for row in table.read(start, stop, columns)]
+    whole = {cell_text(value, write_cell) for row in rows for value in row[len(table.labels) :]}
+    return sum(cell not in whole for cell in cut)

@@ -34,9 +34,7 @@ class _Line(NamedTuple):
     hidden: int
 
 
-def table_csv(
-    table: ValueTable, limit: int, expression: str = "", write_cell: Callable[[Any], str] | None = None
-) -> str:
+def table_csv(table: ValueTable, limit: int, expression: str, write_cell: Callable[[Any], str]) -> str:
     """Writes the table as CSV in ``limit`` characters; the last line counts the rows, columns and characters left out.
 
     The kernel has the whole value as ``expression``. ``write_cell`` writes a cell that is a container.
@@ -44,18 +42,17 @@ def table_csv(
     if 2 * max(len(table.names), table.size) <= limit:
         lines: list[str] = []
         room = limit
-        for line in _Writer(table, range(len(table.names)), limit, write_cell or str).lines():
+        for line in _Writer(table, range(len(table.names)), limit, write_cell).lines():
             lines.append(line.text)
             room -= len(line.text) + 1
             if room < 0 or line.hidden:
                 break
         else:
             return "\n".join(lines)
-    room = max(limit - _NOTES - len(expression), limit // 2)
-    return _shortened(table, room, expression, write_cell or str)
+    return _shortened(table, max(limit - _NOTES - len(expression), limit // 2), expression, write_cell)
 
 
-def cell_text(value: Any, write_cell: Callable[[Any], str] = str) -> str:
+def cell_text(value: Any, write_cell: Callable[[Any], str]) -> str:
     """Returns a cell as text: missing values as null and NaN, numbers with all their digits."""
     if isinstance(value, str):
         return value

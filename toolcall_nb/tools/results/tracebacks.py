@@ -49,7 +49,11 @@ def traceback_text(error: BaseException) -> str | None:
     try:
         report = traceback.TracebackException.from_exception(error, compact=True)
         for part in _parts(report):
-            _rename(part)
+            for frame in part.stack:
+                _ = frame.line  # read by the real file name before that is changed
+                frame.filename = _display_name(frame.filename)
+            if getattr(part, "filename", None) is not None:
+                part.filename = _display_name(str(part.filename))
         text = without_addresses("".join(report.format())).rstrip()
     except Exception:  # an exception may have methods of its own
         return None
@@ -77,14 +81,6 @@ def _parts(report: traceback.TracebackException) -> Iterator[traceback.Traceback
         if part is not None:
             yield part
             waiting += [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
-
-
-def _rename(part: traceback.TracebackException) -> None:
-    for frame in part.stack:
-        _ = frame.line  # read by the real file name before that is changed
-        frame.filename = _display_name(frame.filename)
-    if getattr(part, "filename", None) is not None:
-        part.filename = _display_name(str(part.filename))
 
 
 def _display_name(filename: str) -> str:

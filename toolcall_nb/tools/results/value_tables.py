@@ -92,10 +92,6 @@ def _pandas_frame(frame: Any, *, has_labels: bool = True) -> ValueTable:
     return ValueTable(_level_names(frame.index, "index") if has_labels else [], list(frame.columns), len(frame), read)
 
 
-def _pandas_series(series: Any) -> ValueTable:
-    return _pandas_frame(series.to_frame("value" if series.name is None else series.name))
-
-
 def _pandas_index(index: Any) -> ValueTable:
     names = _level_names(index, "value")
     return _of_columns(names, len(index), lambda column, part: index[part].get_level_values(column))
@@ -116,22 +112,9 @@ def _pandas_style(style: Any) -> ValueTable:
     return _pandas_frame(style.data.iloc[rows, columns], has_labels=not all(style.hide_index_))
 
 
-def _array(array: Any) -> ValueTable:
-    return _of_columns(["value"], len(array), lambda _, part: array[part], labelled=True)
-
-
-def _polars_frame(frame: Any) -> ValueTable:
-    return _of_columns(frame.columns, frame.height, lambda column, part: frame.to_series(column)[part].to_list())
-
-
-def _polars_series(series: Any) -> ValueTable:
-    return _of_columns([series.name or "value"], len(series), lambda _, part: series[part].to_list(), labelled=True)
-
-
 def _arrow_table(table: Any) -> ValueTable:
-    return _of_columns(
-        table.schema.names, table.num_rows, lambda column, part: _arrow_items(table.column(column), part)
-    )
+    names = table.schema.names
+    return _of_columns(names, table.num_rows, lambda column, part: _arrow_items(table.column(column), part))
 
 
 def _arrow_array(array: Any) -> ValueTable:
@@ -142,22 +125,26 @@ def _arrow_items(array: Any, part: slice) -> Any:
     return array.slice(part.start, part.stop - part.start).to_pylist()
 
 
-def _numpy_records(array: Any) -> ValueTable | None:
-    return array_table(array) if array.dtype.names is not None else None
-
-
 _MAKERS: Mapping[tuple[str, str], Callable[[Any], ValueTable | None]] = {
     ("pandas", "DataFrame"): _pandas_frame,
-    ("pandas", "Series"): _pandas_series,
+    ("pandas", "Series"): lambda series: _pandas_frame(
+        series.to_frame("value" if series.name is None else series.name)
+    ),
     ("pandas", "Index"): _pandas_index,
     ("pandas", "Styler"): _pandas_style,
-    ("pandas", "ExtensionArray"): _array,
-    ("polars", "DataFrame"): _polars_frame,
-    ("polars", "Series"): _polars_series,
+    ("pandas", "ExtensionArray"): lambda array: _of_columns(
+        ["value"], len(array), lambda _, part: array[part], labelled=True
+    ),
+    ("polars", "DataFrame"): lambda frame: _of_columns(
+        frame.columns, frame.height, lambda column, part: frame.to_series(column)[part].to_list()
+    ),
+    ("polars", "Series"): lambda series: _of_columns(
+        [series.name or "value"], len(series), lambda _, part: series[part].to_list(), labelled=True
+    ),
     ("pyarrow", "Table"): _arrow_table,
     ("pyarrow", "RecordBatch"): _arrow_table,
     ("pyarrow", "ChunkedArray"): _arrow_array,
     ("pyarrow", "Array"): _arrow_array,
-    ("numpy", "ndarray"): _numpy_records,
+    ("numpy", "ndarray"): lambda array: array_table(array) if array.dtype.names is not None else None,
 }
 """The maker of the table of each class, by the package and the name."""

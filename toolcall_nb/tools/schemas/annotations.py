@@ -72,18 +72,18 @@ def with_descriptions(annotation: Any, make: Callable[[str], Any]) -> Any:
 
 def field_descriptions(kind: type) -> dict[str, str]:
     """Returns the descriptions of a record's fields, from their annotations or a dataclass's metadata."""
-    found = {}
+    descriptions = {}
     for name, annotation in fields_of(kind).items():
         texts = (
             filter(None, map(metadata_text, get_args(annotation)[1:])) if get_origin(annotation) is Annotated else ()
         )
         if text := " ".join(texts):
-            found[name] = text
+            descriptions[name] = text
     for field in dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ():
         description = field.metadata.get("description") or getattr(field, "doc", None)
         if isinstance(description, str):
-            found[field.name] = description
-    return found
+            descriptions[field.name] = description
+    return descriptions
 
 
 def fields_of(kind: type) -> Mapping[str, Any]:

@@ -35,20 +35,20 @@ def quote(value: Any, depth: int = 0) -> str:
 
 def first_names(names: Mapping[str, Any]) -> str:
     """Lists the first names of a mapping, at most `QUOTED_LENGTH` characters."""
-    shown = ", ".join(islice(names, 20))
-    return f"{shown[:QUOTED_LENGTH]}{', …' if len(names) > 20 or len(shown) > QUOTED_LENGTH else ''}" or "none"
+    text = ", ".join(islice(names, 20))
+    return f"{text[:QUOTED_LENGTH]}{', …' if len(names) > 20 or len(text) > QUOTED_LENGTH else ''}" or "none"
 
 
 def count_values(value: Any) -> int:
     """Counts the values inside a value, long strings by their length."""
-    size, left = 0, [value]
-    while left:
-        item = left.pop()
+    size, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
         size += 1 + (len(item) // 100 if isinstance(item, str) else 0)
         if isinstance(item, dict):
-            left += item.values()
+            waiting += item.values()
         elif isinstance(item, list):
-            left += item
+            waiting += item
     return size
 
 

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
-_Place = Literal["description", "parameters", "left out"]
+_Role = Literal["description", "parameters", "left out"]
 _Style = Literal["google", "numpy", "field", "text"]
 
-_PLACES: dict[str, _Place] = {
+_ROLES: dict[str, _Role] = {
     **dict.fromkeys(("args", "arguments", "parameters", "params", "attributes"), "parameters"),
     **dict.fromkeys(("keyword args", "keyword arguments", "other parameters", "other params"), "parameters"),
     **dict.fromkeys(("param", "parameter", "arg", "argument", "key", "keyword", "type", "kwarg"), "parameters"),
     **dict.fromkeys(("returns", "return", "rtype", "yields", "yield", "ytype", "receives"), "left out"),
     **dict.fromkeys(("examples", "example", "references", "see also"), "left out"),
 }
-"""The place of each section and field. Those that are not in the table belong to the description."""
+"""The role of each section and field. Those that are not in the table belong to the description."""
 
 _SECTION = re.compile(r"([A-Z][A-Za-z ]*):[ \t]*")
 _UNDERLINE = re.compile(r"[-=]{3,}[ \t]*")
@@ -47,8 +47,8 @@ def read_docstring(function: Callable[..., Any]) -> Documentation:
         return Documentation("", {})
     import docstring_parser  # 20 ms, which a session without tools need not pay
 
-    places = list(_places(text.splitlines()))
-    sections = [line for line, place in places if place == "parameters"]
+    line_roles = list(_line_roles(text.splitlines()))
+    sections = [line for line, role in line_roles if role == "parameters"]
     try:
         # The parser takes a section at the very beginning for a summary.
         items = docstring_parser.parse("\n".join(("Summary.", "", *sections)) if sections else text).params
@@ -60,13 +60,13 @@ def read_docstring(function: Callable[..., Any]) -> Documentation:
         if item.description
         for name in item.arg_name.split(",")
     }
-    description = "\n".join(line for line, place in places if place == "description")
+    description = "\n".join(line for line, role in line_roles if role == "description")
     return Documentation(_BLANK_LINES.sub("\n\n", description).strip(), parameters)
 
 
-def _places(lines: list[str]) -> Iterator[tuple[str, _Place]]:
-    """Yields each line of a docstring with its place."""
-    place: _Place = "description"
+def _line_roles(lines: list[str]) -> Iterator[tuple[str, _Role]]:
+    """Yields each line of a docstring with its role."""
+    role: _Role = "description"
     style: _Style = "text"
     for index, line in enumerate(lines):
         if line.strip() and not line[0].isspace():
@@ -75,10 +75,10 @@ def _places(lines: list[str]) -> Iterator[tuple[str, _Place]]:
             start = _start(line, following)
             if start is not None:
                 name, style = start
-                place = _PLACES.get(name.lower(), "description")
-            elif _ends_section(style, place, line, before, following):
-                place, style = "description", "text"
-        yield line, place
+                role = _ROLES.get(name.lower(), "description")
+            elif _ends_section(style, role, line, before, following):
+                role, style = "description", "text"
+        yield line, role
 
 
 def _start(line: str, following: list[str]) -> tuple[str, _Style] | None:
@@ -92,9 +92,9 @@ def _start(line: str, following: list[str]) -> tuple[str, _Style] | None:
     return (section[1], "google") if section is not None and content[:1].isspace() else None
 
 
-def _ends_section(style: str, place: _Place, line: str, before: str, following: list[str]) -> bool:
+def _ends_section(style: str, role: _Role, line: str, before: str, following: list[str]) -> bool:
     """Whether a line at the margin is text after a section or a field."""
     if style == "numpy":  # the names of parameters are at the margin too
         is_paragraph = not before and " " in line and ":" not in line.rstrip(".:") and "," not in line.partition(" ")[0]
-        return place == "parameters" and is_paragraph and not (following and following[0][:1].isspace())
+        return role == "parameters" and is_paragraph and not (following and following[0][:1].isspace())
     return style == "google" or not before

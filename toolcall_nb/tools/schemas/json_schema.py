@@ -26,7 +26,7 @@ from toolcall_nb.tools.schemas.bounded_values import (
     quote,
     with_whole_numbers,
 )
-from toolcall_nb.tools.schemas.parameters import WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import WrongArguments, arguments_object
 
 _STEPS = 100_000
 """Keywords that are checked for one value; a value of many items may have more, in proportion."""
@@ -61,16 +61,16 @@ class TooCostly(Exception):
 class _Problem(NamedTuple):
     """One thing that is wrong: the keys and indexes that lead to it, and a text."""
 
-    place: tuple[str | int, ...]
+    path: tuple[str | int, ...]
     text: str
 
     def below(self, step: str | int) -> _Problem:
         """Returns the problem as seen from the value that contains this one."""
-        return _Problem((step, *self.place), self.text)
+        return _Problem((step, *self.path), self.text)
 
     def __str__(self) -> str:
-        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.place)
-        return f"{path.removeprefix('.') or 'the arguments'}: {self.text}"
+        text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return f"{text.removeprefix('.') or 'the arguments'}: {self.text}"
 
 
 _Problems = tuple[_Problem, ...]
@@ -89,15 +89,14 @@ class SchemaArguments:
 
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns no positional arguments, and the keyword arguments. Raises `WrongArguments`."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(self.name, [f"a JSON object is needed, not {json_type(arguments)}"])
+        values = dict(arguments_object(arguments, self.name))
         try:
-            problems = self._check.problems(dict(arguments))
+            problems = self._check.problems(values)
         except TooCostly:
             problems = ["the arguments: the tool's schema takes too long to check them by, so the tool was not called"]
         if problems:
             raise WrongArguments(self.name, problems)
-        return [], copy.deepcopy(dict(arguments))
+        return [], copy.deepcopy(values)
 
 
 class SchemaCheck:
@@ -121,9 +120,9 @@ class _Check:
     def __init__(self, schema: Any, trusted: bool, value: Json) -> None:
         self._root = schema
         self._trusted = trusted
-        self._found: dict[tuple[int, int], _Problems] = {}
+        self._results: dict[tuple[int, int], _Problems] = {}
         self._depth = 0
-        self._left = _STEPS + _STEPS_PER_ITEM * count_values(value)
+        self._remaining_steps = _STEPS + _STEPS_PER_ITEM * count_values(value)
 
     def check(self, schema: Any, value: Json) -> _Problems:
         """Returns the problems of a value. A pair that is being checked already has none, which ends a recursion."""
@@ -133,30 +132,30 @@ class _Check:
         if not isinstance(schema, dict):
             return ()
         pair = (id(schema), id(value))
-        if (earlier := self._found.get(pair)) is not None:
+        if (earlier := self._results.get(pair)) is not None:
             return earlier
-        self._found[pair] = ()
+        self._results[pair] = ()
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             raise TooCostly
-        found: list[_Problem] = []
+        problems: list[_Problem] = []
         for key, rule in schema.items():
             self._spend(1)
             if (keyword := _KEYWORDS.get(key)) is not None:
-                problems = [*islice(keyword(self, rule, value, schema), MAX_PROBLEMS)]
-                self._spend(_STEPS_PER_PROBLEM * len(problems))
-                found += problems
+                more = [*islice(keyword(self, rule, value, schema), MAX_PROBLEMS)]
+                self._spend(_STEPS_PER_PROBLEM * len(more))
+                problems += more
         self._depth -= 1
-        self._found[pair] = tuple(found[:MAX_PROBLEMS])
-        return self._found[pair]
+        self._results[pair] = tuple(problems[:MAX_PROBLEMS])
+        return self._results[pair]
 
     def fits(self, schema: Any, value: Json) -> bool:
         """Whether a value fits a schema."""
         return not self.check(schema, value)
 
     def _spend(self, steps: int) -> None:
-        self._left -= steps
-        if self._left < 0:
+        self._remaining_steps -= steps
+        if self._remaining_steps < 0:
             raise TooCostly
 
     # Any value
@@ -169,36 +168,37 @@ class _Check:
         if not isinstance(reference, str) or not reference.startswith("#"):
             return True
         self._spend(len(reference) // 100)
-        found = self._root
-        for name in map(_unescaped, reference[1:].split("/")[1:]):
+        target = self._root
+        for step in reference[1:].split("/")[1:]:
             self._spend(1)
-            if isinstance(found, list) and name.isdecimal() and len(name) < 7 and int(name) < len(found):
-                found = found[int(name)]
-            elif isinstance(found, dict) and name in found:
-                found = found[name]
+            name = unquote(step).replace("~1", "/").replace("~0", "~")
+            if isinstance(target, list) and name.isdecimal() and len(name) < 7 and int(name) < len(target):
+                target = target[int(name)]
+            elif isinstance(target, dict) and name in target:
+                target = target[name]
             else:
                 return True
-        return found if reference == "#" or reference.startswith("#/") else self._anchored(reference[1:])
+        return target if reference == "#" or reference.startswith("#/") else self._anchored(reference[1:])
 
     def _anchored(self, name: str) -> Any:
-        left = [self._root]
-        while left:
+        waiting = [self._root]
+        while waiting:
             self._spend(1)
-            item = left.pop()
+            item = waiting.pop()
             if isinstance(item, dict):
                 if item.get("$anchor") == name:
                     return item
-                left += item.values()
+                waiting += item.values()
             elif isinstance(item, list):
-                left += item
+                waiting += item
         return True
 
     def _type(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         names = rule if isinstance(rule, list) else [rule]
         self._spend(len(names))
-        known = [name for name in names if isinstance(name, str) and name in _TYPES]
-        if known == names and not any(_TYPES[name](value) for name in known):
-            yield _wrong(f"{quote(value)} is not of type {', '.join(map(repr, dict.fromkeys(known)))}")
+        types = [name for name in names if isinstance(name, str) and name in _TYPES]
+        if types == names and not any(_TYPES[name](value) for name in types):
+            yield _wrong(f"{quote(value)} is not of type {', '.join(map(repr, dict.fromkeys(types)))}")
 
     def _enum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if isinstance(rule, list) and not any(self._equal(item, value) for item in rule):
@@ -223,14 +223,14 @@ class _Check:
             yield from self.check(schema, value)
 
     def _any_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
-        found = []
+        first_problems = []
         for schema in _list(rule):
             problems = self.check(schema, value)
             if not problems:
                 return
-            found.append(problems[0])
-        if found:
-            reasons = "; ".join(str(_Problem(("it", *problem.place), problem.text)) for problem in found[:3])
+            first_problems.append(problems[0])
+        if first_problems:
+            reasons = "; ".join(str(_Problem(("it", *problem.path), problem.text)) for problem in first_problems[:3])
             yield _wrong(f"{quote(value)} is not valid under any of the given schemas ({reasons:.{QUOTED_LENGTH}})")
 
     def _one_of(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
@@ -248,25 +248,14 @@ class _Check:
 
     # Numbers
 
-    def _minimum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
-        if schema.get("exclusiveMinimum") is True:
-            yield from self._exclusive_minimum(rule, value, schema)
-        elif _are_numbers(rule, value) and value < rule:
-            yield _wrong(f"{quote(value)} is less than the minimum of {quote(rule)}")
-
-    def _maximum(self, rule: Any, value: Json, schema: Any) -> Iterator[_Problem]:
-        if schema.get("exclusiveMaximum") is True:
-            yield from self._exclusive_maximum(rule, value, schema)
-        elif _are_numbers(rule, value) and value > rule:
-            yield _wrong(f"{quote(value)} is greater than the maximum of {quote(rule)}")
-
-    def _exclusive_minimum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
-        if _are_numbers(rule, value) and value <= rule:
-            yield _wrong(f"{quote(value)} is less than or equal to the minimum of {quote(rule)}")
-
-    def _exclusive_maximum(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
-        if _are_numbers(rule, value) and value >= rule:
-            yield _wrong(f"{quote(value)} is greater than or equal to the maximum of {quote(rule)}")
+    def _limit(self, rule: Any, value: Json, schema: Any, *, least: bool, exclusive: bool) -> Iterator[_Problem]:
+        if not _are_numbers(rule, value):
+            return
+        # Before draft 6, the exclusive keywords were booleans.
+        exclusive = exclusive or schema.get("exclusiveMinimum" if least else "exclusiveMaximum") is True
+        if (value < rule if least else value > rule) or (exclusive and value == rule):
+            than = f"{'less' if least else 'greater'} than{' or equal to' if exclusive else ''}"
+            yield _wrong(f"{quote(value)} is {than} the {'minimum' if least else 'maximum'} of {quote(rule)}")
 
     def _multiple_of(self, rule: Any, value: Json, _: Any) -> Iterator[_Problem]:
         if not _are_numbers(rule, value) or rule <= 0:
@@ -358,16 +347,16 @@ class _Check:
             return
         patterns = schema.get("patternProperties")
         patterns = patterns if isinstance(patterns, dict) else {}
-        known = schema.get("properties")
-        known = known if isinstance(known, dict) else {}
+        declared = schema.get("properties")
+        declared = declared if isinstance(declared, dict) else {}
         for name, item in value.items():
             self._spend(1)
-            if name in known or any(self._matches(pattern, name) for pattern in patterns):
+            if name in declared or any(self._matches(pattern, name) for pattern in patterns):
                 continue
             if rule is False and patterns:
                 yield _wrong(f"{quote(name)} does not match any of the regexes: {quote([*patterns])}")
             elif rule is False:
-                yield _Problem((name,), f"is not a parameter; there are: {first_names(known)}")
+                yield _Problem((name,), f"is not a parameter; there are: {first_names(declared)}")
             else:
                 yield from self._below(rule, item, name)
 
@@ -413,9 +402,8 @@ def _are_numbers(*values: Any) -> bool:
     return all(map(_is_number, values))
 
 
-def _unescaped(step: str) -> str:
-    """Decodes a step of a JSON pointer in a URI."""
-    return unquote(step).replace("~1", "/").replace("~0", "~")
+def _limit_rule(least: bool, exclusive: bool) -> Callable[..., Iterator[_Problem]]:
+    return lambda run, rule, value, schema: run._limit(rule, value, schema, least=least, exclusive=exclusive)
 
 
 def _size_rule(least: bool, kind: type) -> Callable[..., Iterator[_Problem]]:
@@ -433,18 +421,18 @@ _KEYWORDS: Mapping[str, Callable[..., Iterator[_Problem]]] = {
     "dependentRequired": _Check._dependencies,
     "dependentSchemas": _Check._dependencies,
     "enum": _Check._enum,
-    "exclusiveMaximum": _Check._exclusive_maximum,
-    "exclusiveMinimum": _Check._exclusive_minimum,
+    "exclusiveMaximum": _limit_rule(False, True),
+    "exclusiveMinimum": _limit_rule(True, True),
     "if": _Check._if,
     "items": _Check._items,
     "maxItems": _size_rule(False, list),
     "maxLength": _size_rule(False, str),
     "maxProperties": _size_rule(False, dict),
-    "maximum": _Check._maximum,
+    "maximum": _limit_rule(False, False),
     "minItems": _size_rule(True, list),
     "minLength": _size_rule(True, str),
     "minProperties": _size_rule(True, dict),
-    "minimum": _Check._minimum,
+    "minimum": _limit_rule(True, False),
     "multipleOf": _Check._multiple_of,
     "not": _Check._not,
     "oneOf": _Check._one_of,

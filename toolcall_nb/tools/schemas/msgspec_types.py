@@ -18,8 +18,8 @@ from toolcall_nb.tools.schemas.annotations import declarations, field_descriptio
 from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, json_type
 from toolcall_nb.tools.workspaces import WORKSPACE_PATH_SCHEMA, WorkspacePath, workspace
 
-_PLACE = re.compile(r"(?P<what>.*) - at (?P<is_key>`key` in )?`\$(?P<place>.*)`", re.DOTALL)
-"""Matches the place in msgspec's error messages, where ``$`` is the value."""
+_LOCATION = re.compile(r"(?P<what>.*) - at (?P<is_key>`key` in )?`\$(?P<path>.*)`", re.DOTALL)
+"""Matches the path in msgspec's error messages, where ``$`` is the value."""
 
 _FORMATS: Mapping[Any, str] = {datetime.datetime: "date-time", datetime.time: "time"}
 
@@ -42,10 +42,10 @@ class MsgspecTypes:
         """
         values: Object = {}
         problems = []
-        rest = self._types[self.parameters[-1].name] if self.parameters else None
+        type_of_others = self._types[self.parameters[-1].name] if self.parameters else None
         for name, value in arguments.items():
             try:
-                values[name] = _converted(value, self._types.get(name, rest))
+                values[name] = _converted(value, self._types.get(name, type_of_others))
             except Exception as error:  # a type's own __post_init__ may raise anything
                 problems.append(_problem(name, str(error)))
         return values, problems
@@ -83,11 +83,11 @@ def _with_format(annotation: Any) -> Any:
 
 def _records(annotations: Any) -> list[type]:
     """Returns the classes among the types whose fields have descriptions that msgspec does not read."""
-    found = [item for annotation in annotations for item in declarations(annotation) if isinstance(item, type)]
-    for kind in found:
+    classes = [item for annotation in annotations for item in declarations(annotation) if isinstance(item, type)]
+    for kind in classes:
         if dataclasses.is_dataclass(kind) and not all(field.init for field in dataclasses.fields(kind)):
             raise Unsupported(None, f"the dataclass {kind.__qualname__} has a field with init=False")
-    return [kind for kind in dict.fromkeys(found) if field_descriptions(kind)]
+    return [kind for kind in dict.fromkeys(classes) if field_descriptions(kind)]
 
 
 def _add_texts(record: type, schema: Object) -> None:
@@ -148,11 +148,11 @@ def _converted(value: Json, annotation: Any) -> Any:
 
 
 def _problem(name: str, text: str) -> str:
-    """Formats msgspec's message with the place inside the argument: ``days[0].high: Expected `int`, got `str```."""
-    found = _PLACE.fullmatch(text)
-    if found is None:
+    """Formats msgspec's message with the path inside the argument: ``days[0].high: Expected `int`, got `str```."""
+    match = _LOCATION.fullmatch(text)
+    if match is None:
         return f"{name}: {text}"
-    return f"{name}{found['place']}: {found['what']}" + (" as a key" if found["is_key"] else "")
+    return f"{name}{match['path']}: {match['what']}" + (" as a key" if match["is_key"] else "")
 
 
 def _decode(annotation: Any, value: Any) -> Any:

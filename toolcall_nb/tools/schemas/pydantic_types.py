@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import MissingPackageError
 from toolcall_nb.tools.schemas.annotations import field_descriptions, is_field_info, with_descriptions
-from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, arguments_object
 
 _IGNORED_FIELD = "UnsupportedFieldAttributeWarning"
 """The warning of pydantic that it ignores a declaration, such as an alias inside ``Optional``."""
@@ -58,10 +58,10 @@ class PydanticTypes:
         fields = self._model.model_fields
         self.parameters = tuple(_as_declared(p, fields.get(_field(n))) for n, p in enumerate(parameters))
         described = _described(self._model)
-        rest = described.get("additionalProperties", True)
+        additional = described.get("additionalProperties", True)
         properties = described.get("properties", {})
         self.schemas: tuple[Object, ...] = tuple(
-            ({} if rest is True else rest) if p.is_rest else properties[p.argument] for p in self.parameters
+            ({} if additional is True else additional) if p.is_rest else properties[p.argument] for p in self.parameters
         )
         self.definitions: Object = described.get("$defs", {})
 
@@ -97,12 +97,11 @@ class ModelArguments:
 @contextmanager
 def wrong_arguments(tool: str, arguments: Json) -> Iterator[str]:
     """Yields the arguments as JSON text, and turns pydantic's errors about them into `WrongArguments`."""
-    if not isinstance(arguments, Mapping):
-        raise WrongArguments(tool, [f"a JSON object is needed, not {json_type(arguments)}"])
+    values = dict(arguments_object(arguments, tool))
     try:
-        yield json.dumps(dict(arguments))
+        yield json.dumps(values)
     except ValueError as error:
-        raise WrongArguments(tool, _problems(error, arguments, with_missing=True)) from None
+        raise WrongArguments(tool, _problems(error, values, with_missing=True)) from None
 
 
 def _field(number: int) -> str:
@@ -133,9 +132,9 @@ def _model_of(parameters: Sequence[Parameter]) -> Any:
     except ImportError:
         raise MissingPackageError("pydantic", "models", "A tool with types of pydantic or annotated-types") from None
 
-    rest = [parameter for parameter in parameters if parameter.is_rest]
-    extra = {"__pydantic_extra__": dict[str, _readable(rest[0].type)]} if rest else {}  # type: ignore[misc] # made here
-    config = ConfigDict(extra="allow" if rest else "ignore", arbitrary_types_allowed=False)
+    options = [parameter for parameter in parameters if parameter.is_rest]
+    extra = {"__pydantic_extra__": dict[str, _readable(options[0].type)]} if options else {}  # type: ignore[misc] # made here
+    config = ConfigDict(extra="allow" if options else "ignore", arbitrary_types_allowed=False)
     base = type("Base", (BaseModel,), {"__annotations__": extra, "model_config": config, "__module__": __name__})
     fields: dict[str, Any] = {_field(n): _declared(p) for n, p in enumerate(parameters) if not p.is_rest}
     with warnings.catch_warnings():
@@ -157,12 +156,12 @@ def _declared(parameter: Parameter) -> tuple[Any, Any]:
     is_none = default is None or (is_field_info(default) and default.default is None)
     if is_none and not parameter.required:
         annotation = Optional[annotation]  # noqa: UP045 - a string or a special form knows no `|`
-    about = Field(alias=parameter.name, description=parameter.description)
+    described = Field(alias=parameter.name, description=parameter.description)
     if parameter.required:
         default = ...
     elif default is inspect.Parameter.empty:  # an item of a TypedDict that need not be there
         default = None
-    return Annotated[(annotation, about, *metadata)], default
+    return Annotated[(annotation, described, *metadata)], default
 
 
 def _readable(annotation: Any) -> Any:
@@ -188,7 +187,7 @@ def _validated(model: Any, arguments: Mapping[str, Json]) -> Any:
     try:
         return model.model_validate_json(json.dumps(dict(arguments)))
     except ValidationError as error:
-        if any(found["type"] == "json_invalid" for found in error.errors(include_url=False)):
+        if any(each["type"] == "json_invalid" for each in error.errors(include_url=False)):
             return model.model_validate(dict(arguments))  # a lone surrogate, which a Python string can hold
         raise
 
@@ -199,26 +198,26 @@ def _problems(error: ValueError, arguments: Mapping[str, Any], with_missing: boo
     if errors is None:
         return [f"the arguments: {error}"]
     lines = []
-    for found in errors(include_url=False, include_context=False):
-        is_missing = found["type"] == "missing"
-        if is_missing and len(found["loc"]) == 1 and not with_missing:
+    for each in errors(include_url=False, include_context=False):
+        is_missing = each["type"] == "missing"
+        if is_missing and len(each["loc"]) == 1 and not with_missing:
             continue
-        place = _place(found["loc"], arguments, is_missing) or "the arguments"
-        lines.append(f"{place}: is missing" if is_missing else f"{place}: {found['msg']}")
+        path = _path_text(each["loc"], arguments, is_missing) or "the arguments"
+        lines.append(f"{path}: is missing" if is_missing else f"{path}: {each['msg']}")
     return list(dict.fromkeys(lines))
 
 
-def _place(location: Sequence[int | str], value: Any, is_missing: bool) -> str:
+def _path_text(location: Sequence[int | str], value: Any, is_missing: bool) -> str:
     """Formats a location as ``days[0].high``, without the names of union members that pydantic puts into it."""
-    place = ""
+    path = ""
     for number, step in enumerate(location):
         is_last_missing = is_missing and number == len(location) - 1
         if isinstance(step, int) and isinstance(value, list) and 0 <= step < len(value):
-            place, value = f"{place}[{step}]", value[step]
+            path, value = f"{path}[{step}]", value[step]
         elif is_last_missing or (isinstance(value, Mapping) and step in value):
-            place = f"{place}.{step}" if place else str(step)
+            path = f"{path}.{step}" if path else str(step)
             value = None if is_last_missing else value[step]
-    return place
+    return path
 
 
 def _reason(error: Exception) -> str:

@@ -28,7 +28,7 @@ from toolcall_nb.tools.schemas.annotations import (
     required_keys,
 )
 from toolcall_nb.tools.schemas.msgspec_types import MsgspecTypes
-from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, json_type
+from toolcall_nb.tools.schemas.parameters import Parameter, Unsupported, WrongArguments, arguments_object
 
 
 class _Types(Protocol):
@@ -49,25 +49,20 @@ class Signature(Struct, frozen=True):
     types: _Types
     schema: Object
 
-    @property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """The parameters, in the function's order."""
-        return self.types.parameters
-
     def bind(self, arguments: Json) -> tuple[list[Any], dict[str, Any]]:
         """Returns positional and keyword arguments. Raises `WrongArguments`, which names each wrong one."""
-        if not isinstance(arguments, Mapping):
-            raise WrongArguments(self.name, [f"a JSON object is needed, not {json_type(arguments)}"])
-        named = [parameter for parameter in self.parameters if not parameter.is_rest]
+        arguments = arguments_object(arguments, self.name)
+        parameters = self.types.parameters
+        named = [parameter for parameter in parameters if not parameter.is_rest]
         names = [parameter.argument for parameter in named]
-        has_rest = len(named) < len(self.parameters)
-        unknown = [] if has_rest else [key for key in arguments if key not in names]
+        takes_any = len(named) < len(parameters)
+        unknown = [] if takes_any else [key for key in arguments if key not in names]
         values, wrong = self.types.values({key: value for key, value in arguments.items() if key not in unknown})
         missing = [f"{p.argument}: is missing" for p in named if p.required and p.argument not in arguments]
         if problems := [*missing, *wrong, *(_unknown_argument(key, names) for key in unknown)]:
             raise WrongArguments(self.name, problems)
         positional: list[Any] = []
-        for parameter in self.parameters:
+        for parameter in parameters:
             if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY:
                 break
             positional.append(values.pop(parameter.name, parameter.default))
@@ -86,12 +81,12 @@ def read_signature(function: Callable[..., Any], tool: str, descriptions: Mappin
     ]
     types = _types(parameters, tool)
     described = list(zip(types.parameters, types.schemas, strict=True))
-    rest = [schema for parameter, schema in described if parameter.is_rest]
+    options = [schema for parameter, schema in described if parameter.is_rest]
     schema: Object = {
         "type": "object",
         "properties": {parameter.argument: schema for parameter, schema in described if not parameter.is_rest},
         "required": [parameter.argument for parameter, _ in described if parameter.required],
-        "additionalProperties": (rest[0] or True) if rest else False,
+        "additionalProperties": (options[0] or True) if options else False,
     }
     if types.definitions:
         schema["$defs"] = types.definitions
@@ -172,7 +167,7 @@ def _types(parameters: Sequence[Parameter], tool: str) -> _Types:
 
 def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
     """Returns the libraries that the parameters need, each with the first parameter that needs it."""
-    found: dict[str, str] = {}
+    libraries: dict[str, str] = {}
     for parameter in parameters:
         default = (parameter.default,) if is_field_info(parameter.default) else ()
         for declaration in (*declarations(parameter.type), *default):
@@ -183,10 +178,10 @@ def _libraries(parameters: Sequence[Parameter], tool: str) -> dict[str, str]:
                     "which nothing enforces here. Use pydantic's Field, msgspec's Meta, or a text that describes it."
                 )
             if library is not None:
-                found.setdefault(library, parameter.name)
-    if len(found) > 1:
+                libraries.setdefault(library, parameter.name)
+    if len(libraries) > 1:
         raise UsageError(
-            f"The tool {tool!r} mixes types of pydantic ({found['pydantic']}) and of msgspec ({found['msgspec']}), "
-            "and only one of the two can read it. Declare all of its parameters in one way."
+            f"The tool {tool!r} mixes types of pydantic ({libraries['pydantic']}) and of msgspec "
+            f"({libraries['msgspec']}), and only one of the two can read it. Declare all of its parameters in one way."
         )
-    return found
+    return libraries

@@ -1,4 +1,4 @@
-"""Implements the built-in tool ``edit``: replaces a text in a file by another (seed 004)."""
+"""Implements the built-in tools ``edit`` and ``show``: replaces a text in a file, shows its lines (seed 004)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, BinaryIO, NamedTuple
+
+from msgspec import Meta
 
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.files import replaced_file
@@ -14,7 +16,7 @@ from toolcall_nb.tools.results.failures import InputOutputFailed, InvalidInput
 from toolcall_nb.tools.workspaces import WorkspacePath, workspace
 
 _MAX_BYTES = 10_000_000
-"""Files that are larger, or would become larger, are not edited."""
+"""Larger files are not edited, and no more is shown at once: a larger file is read line by line."""
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -54,22 +56,16 @@ def edit(file_path: WorkspacePath, old_string: str, new_string: str, replace_all
         raise InvalidInput(f"old_string appears {count} times in file, use replace_all=true or make it unique")
     message = f"File edited successfully: {path}"
     if count:
-        _check_growth(path, text, old, new, count)
+        growth = len(new.encode("utf-8", "surrogatepass")) - len(old.encode("utf-8", "surrogatepass"))
+        size = text.state.st_size + count * growth  # before a text of that size is made
+        if size > _MAX_BYTES:
+            raise InvalidInput(
+                f"File would become too large: {path} would hold {size:,} bytes, more than {_MAX_BYTES:,}"
+            )
         _write(path, text, text.content.replace(old, new))
     else:
         message += "\nold_string was not found in it: nothing was replaced."
     return {"success": True, "message": message, "data": None}
-
-
-def _check_growth(path: Path, text: _Text, old: str, new: str, count: int) -> None:
-    """Raises if the file would become too large, before a text of that size is made."""
-    size = text.state.st_size + count * (_byte_count(new) - _byte_count(old))
-    if size > _MAX_BYTES:
-        raise InvalidInput(f"File would become too large: {path} would hold {size:,} bytes, more than {_MAX_BYTES:,}")
-
-
-def _byte_count(string: str) -> int:
-    return len(string.encode("utf-8", "surrogatepass"))
 
 
 def _read(path: Path) -> _Text:
@@ -128,3 +124,56 @@ def _file_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise InputOutputFailed(f"{error.strerror or error}: {path}") from error
+
+
+def show_file(
+    file_path: WorkspacePath,
+    start_line: Annotated[int, Meta(ge=1)] | None = None,
+    end_line: Annotated[int, Meta(ge=1)] | None = None,
+) -> Object:
+    """Show the contents of a file with line numbers.
+
+    Args:
+        file_path: The file, relative to the workspace root.
+        start_line: The first line to show; lines count from 1. Without it, the file's first.
+        end_line: The last line to show. Without it, the file's last.
+    """
+    path = workspace.resolve(file_path)
+    start = 1 if start_line is None else start_line
+    if end_line is not None and end_line < start:
+        raise InvalidInput(f"end_line {end_line} comes before start_line {start}")
+    with _file_errors(path), workspace.open(path) as file:
+        lines = _selected_lines(file, start, end_line, path)
+    content = "\n".join(f"{number:5} | {line}" for number, line in enumerate(lines, start))
+    message = f"Showing lines {start}-{start + len(lines) - 1} of {path}"
+    return {"success": True, "message": message, "data": {"content": content}}
+
+
+def _selected_lines(file: BinaryIO, start: int, end: int | None, path: Path) -> list[str]:
+    """Returns the lines from ``start`` to ``end``. Raises `InvalidInput` if the file is shorter, or not text."""
+    selected: list[str] = []
+    number = size = 0
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_BYTES + 1), b""), 1):
+        size += len(line) if number >= start else 0
+        if size > _MAX_BYTES or len(line) > _MAX_BYTES:
+            raise InvalidInput(
+                f"Too much to show: more than {_MAX_BYTES:,} bytes of {path}, use start_line and end_line"
+            )
+        if number >= start:
+            selected.append(_text(line, number, path))
+        if number == end:
+            break
+    if not selected:
+        raise InvalidInput(f"start_line {start} exceeds file length {number}")
+    return selected
+
+
+def _text(line: bytes, number: int, path: Path) -> str:
+    """Decodes a line, without its line end and without a byte order mark."""
+    try:
+        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError:
+        raise InvalidInput(f"File is not UTF-8 text: {path} (line {number})") from None
+    if "\0" in text:
+        raise InvalidInput(f"File is not text: {path} (line {number} holds a NUL character)")
+    return text.removesuffix("\r\n").removesuffix("\n")
