@@ -381,13 +381,6 @@ FAULTS = (
         "tests/core/test_calls.py tests/runs/test_collection.py",
     ),
     Fault(
-        "a comparison pairs one call of parallel ones with the first that fits, and gives up on the next",
-        "runs/alignment.py",
-        "queue.append(partner_of_b[j])",
-        "pass",
-        "tests/runs/test_alignment.py",
-    ),
-    Fault(
         "two times that differ by more than a tenth of a second are different, however long they are",
         "core/comparison.py",
         "max(_MORE_THAN, _SHARE * max(a, b))",
@@ -410,10 +403,10 @@ FAULTS = (
     ),
     Fault(
         "expected calls take the first position that fits, though another one needs it",
-        "testing/call_assertions.py",
-        "                waiting.append(items[position])\n",
+        "core/matching.py",
+        "                queue.append(items[position])\n",
         "",
-        "tests/testing/test_assert_calls.py",
+        "tests/testing/test_assert_calls.py tests/runs/test_alignment.py tests/core/test_matching.py",
     ),
     Fault(
         "a call of an agent keeps an id that another call of the chat has",

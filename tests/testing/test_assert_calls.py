@@ -16,7 +16,7 @@ from toolcall_nb import Chat, MockModel
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.testing import assert_calls
-from toolcall_nb.testing.call_assertions import first_matches, maximum_matching
+from toolcall_nb.testing.call_assertions import first_matches
 
 
 def call(name: str, **arguments: Any) -> ToolCall:
@@ -74,17 +74,6 @@ def test_a_later_match_is_found_when_an_earlier_one_would_use_it_up() -> None:
     run = [call("sql", q="a"), call("sql", q="b"), call("sql", q="a")]
     assert passes(run, [("sql", {"q": "a"}), ("sql", {"q": "a"})], order="subsequence")
     assert not passes(run, [("sql", {"q": "b"}), ("sql", {"q": "b"})], order="subsequence")
-
-
-@given(st.lists(st.lists(st.integers(0, 5), max_size=6, unique=True), max_size=6))
-def test_the_matching_is_the_largest_of_all(fits: list[list[int]]) -> None:
-    found = maximum_matching(fits)
-    assert all(place in fits[item] for item, place in found.items())
-    assert len(set(found.values())) == len(found)
-    largest = max(
-        sum(place in fits[item] for item, place in enumerate(places[: len(fits)])) for places in permutations(range(6))
-    )
-    assert len(found) == largest
 
 
 @given(st.text("ab", max_size=4), st.text("ab", max_size=8))

@@ -16,9 +16,11 @@ The result does not depend on which sequence comes first.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
+
+from toolcall_nb.core.matching import maximum_matching
 
 SMALL_GAP = 40_000
 """The most pairs of items in a gap for which all scores are compared."""
@@ -210,39 +212,6 @@ def _match(a: Sequence[Any], b: Sequence[Any], score: Score) -> Iterator[tuple[i
             unpaired.append(i)
     free = sorted(j for js in positions.values() for j in js)
     if len(unpaired) * len(free) <= SMALL_GAP:
-        yield from _maximum(unpaired, free, score)
-
-
-def _maximum(unpaired: list[int], free: list[int], score: Score) -> list[tuple[int, int]]:
-    """Returns a maximum matching: for each item in turn, others change their partners where that makes room for it."""
-    fits = {i: sorted((-fit, j) for j in free if (fit := score(i, j))) for i in unpaired}
-    partner_of_a: dict[int, int] = {}
-    partner_of_b: dict[int, int] = {}
-    for first in sorted(unpaired, key=lambda i: fits[i]):
-        j, reached_from = _free_position(first, fits, partner_of_b)
-        while j is not None:
-            i = reached_from[j]
-            former = partner_of_a.get(i)
-            partner_of_a[i], partner_of_b[j] = j, i
-            j = former
-    return list(partner_of_a.items())
-
-
-def _free_position(
-    start: int, fits: dict[int, list[tuple[int, int]]], partner_of_b: dict[int, int]
-) -> tuple[int | None, dict[int, int]]:
-    """Looks for a free position in ``b``, by way of items that could change their partners.
-
-    Returns it, or None, and for each position that was reached, the item from which it was.
-    """
-    reached_from: dict[int, int] = {}
-    queue = deque([start])
-    while queue:
-        i = queue.popleft()
-        for _, j in fits[i]:
-            if j not in reached_from:
-                reached_from[j] = i
-                if j not in partner_of_b:
-                    return j, reached_from
-                queue.append(partner_of_b[j])
-    return None, reached_from
+        fits = {i: sorted((-fit, j) for j in free if (fit := score(i, j))) for i in unpaired}
+        order = sorted(unpaired, key=lambda i: fits[i])
+        yield from maximum_matching({i: [j for _, j in fits[i]] for i in order}).items()

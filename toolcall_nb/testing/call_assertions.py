@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.matching import maximum_matching
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.runs.alignment import align
@@ -108,12 +108,8 @@ class _Comparison:
         if order == "subsequence":
             return first_matches(len(self._expected), len(self._actual), self._fits)
         positions = range(len(self._actual))
-        return maximum_matching(
-            [
-                [position for position in positions if self._fits(number, position)]
-                for number in range(len(self._expected))
-            ]
-        )
+        numbers = range(len(self._expected))
+        return maximum_matching({number: [n for n in positions if self._fits(number, n)] for number in numbers})
 
     def is_as_expected(self, pairs: Mapping[int, int], order: CallOrder) -> bool:
         """Whether the pairs leave nothing that has to have a partner."""
@@ -263,38 +259,3 @@ def first_matches(expected: int, actual: int, fits: Callable[[int, int], bool]) 
         if len(pairs) < expected and fits(len(pairs), position):
             pairs[len(pairs)] = position
     return pairs
-
-
-def maximum_matching(fits: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Pairs as many items as possible, each with one of the positions that it fits.
-
-    This is Kuhn's algorithm: an item whose positions are taken makes others change theirs, where they can. So the
-    number of pairs does not depend on the order of the items, as it does when each takes the first free position.
-    """
-    pairs: dict[int, int] = {}
-    items: dict[int, int] = {}  # the same, by the position
-    for item in range(len(fits)):
-        position, reached = _free_position(item, fits, items)
-        while position is not None:
-            mover = reached[position]
-            former = pairs.get(mover)
-            pairs[mover], items[position] = position, mover
-            position = former
-    return pairs
-
-
-def _free_position(
-    item: int, fits: Sequence[Sequence[int]], items: Mapping[int, int]
-) -> tuple[int | None, dict[int, int]]:
-    """Returns a free position that changes can reach, or None; and by each reached position the item to take it."""
-    reached: dict[int, int] = {}
-    waiting = deque([item])
-    while waiting:
-        here = waiting.popleft()
-        for position in fits[here]:
-            if position not in reached:
-                reached[position] = here
-                if position not in items:
-                    return position, reached
-                waiting.append(items[position])
-    return None, reached
