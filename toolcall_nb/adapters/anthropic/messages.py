@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.anthropic.blocks import result_events
-from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message
+from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message, result_events
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
