@@ -112,17 +112,17 @@ def _left_out(message: str) -> Event:
 class ChatEncoder:
     """Writes the contract's events.
 
-    ``tool_usage`` is cumulative and is sent as soon as a call begins. A name that is not in ``known`` is logged and
+    ``tool_usage`` is cumulative and is sent as soon as a call begins. A name that is not one of ``tools`` is logged and
     left out. A blank line separates text parts. Front ends stop reading at an ``error``, so errors are sent by `close`
     instead of the ``end``.
     """
 
-    def __init__(self, thread_id: str = "", known: Container[str] | None = None, numbered: bool | str = False) -> None:
+    def __init__(self, thread_id: str = "", tools: Container[str] | None = None, numbered: bool | str = False) -> None:
         self._thread_id = thread_id
-        self._known = known
+        self._offered = tools
         self._frames = Frames(numbered)
         self._tools: dict[str, None] = {}
-        self._unknown: set[str] = set()
+        self._logged: set[str] = set()
         self._calls: set[str] = set()  # of the current message
         self._errors: list[str] = []
         self._is_assistant = True  # whether the current message is the assistant's
@@ -163,11 +163,11 @@ class ChatEncoder:
     def _used(self, names: list[str]) -> bytes:
         before = len(self._tools)
         for name in names:
-            if self._known is None or name in self._known:
+            if self._offered is None or name in self._offered:
                 if name.strip():
                     self._tools[name] = None
-            elif name not in self._unknown:
-                self._unknown.add(name)
+            elif name not in self._logged:
+                self._logged.add(name)
                 _log.warning("tool_usage leaves out %.200r, which is none of the tools that are offered", name)
         return self._frames.frame({"type": "tool_usage", "tools": [*self._tools]}) if len(self._tools) > before else b""
 
@@ -180,6 +180,6 @@ CHAT_WIRE = Wire(
         "assistant's messages."
     ),
     decoder=ChatDecoder,
-    encoder=lambda options: ChatEncoder(options.thread_id or "", options.known, options.numbered),
+    encoder=lambda options: ChatEncoder(options.thread_id or "", options.tools, options.numbered),
     sends=lambda kind, event: kind in ("chunk", "tool_usage", "end") or (kind == "error" and "message" in event),
 )

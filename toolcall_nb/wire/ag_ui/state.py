@@ -99,19 +99,17 @@ class PatchedDocument:
                     raise ValueError("a value cannot be moved into itself")
                 return _changed(_removed(value, source), path, _at(value, source), is_new=True)
             case "copy":
-                return _changed(value, path, self._copy(_at(value, _path(operation["from"]))), is_new=True)
+                source_value = _at(value, _path(operation["from"]))
+                self._copied += len(json_text(source_value))
+                if self._copied > _MAX_COPIED:
+                    raise ValueError("it copies too much")
+                return _changed(value, path, source_value, is_new=True)
             case "test" if json_text(_at(value, path)) == json_text(operation["value"]):
                 return value
             case "test":
                 raise ValueError("a test failed")
             case other:
                 raise ValueError(f"there is no operation {other!r}")
-
-    def _copy(self, value: Json) -> Json:
-        self._copied += len(json_text(value))
-        if self._copied > _MAX_COPIED:
-            raise ValueError("it copies too much")
-        return value
 
 
 def _path(pointer: str) -> list[str]:
@@ -164,9 +162,9 @@ def _removed(value: Json, path: list[str]) -> Json:
     parent = _at(value, path[:-1])
     if isinstance(parent, list):
         index = _index(parent, path[-1])
-        left: Json = [*parent[:index], *parent[index + 1 :]]
+        remaining: Json = [*parent[:index], *parent[index + 1 :]]
     else:
-        left = {key: item for key, item in parent.items() if key != path[-1]}
-        if len(left) == len(parent):
+        remaining = {key: item for key, item in parent.items() if key != path[-1]}
+        if len(remaining) == len(parent):
             raise ValueError(f"there is no {path[-1]!r}")
-    return _changed(value, path[:-1], left, is_new=False)
+    return _changed(value, path[:-1], remaining, is_new=False)

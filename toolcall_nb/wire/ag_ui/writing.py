@@ -78,13 +78,6 @@ class AgUiEncoder:
         self._role = event.role if event.role in _ROLES else "assistant"
         self._parent = None
 
-    def _another_message(self, event: ev.Start) -> Iterator[Object]:
-        before = self._role
-        self._begin_message(event)
-        if self._role != before:
-            yield from self._end_parts()
-            self._calls.end_message()
-
     def _last(self) -> Iterator[Object]:
         if not self._runs:
             yield self._begin_run(None)
@@ -135,7 +128,11 @@ class AgUiEncoder:
     def _events(self, event: Event) -> Iterator[Object]:
         match event:
             case ev.Start():
-                yield from self._another_message(event)
+                role = self._role
+                self._begin_message(event)
+                if self._role != role:
+                    yield from self._end_parts()
+                    self._calls.end_message()
                 yield custom_event(event)
             case ev.Finish() | ev.Abort():
                 yield from self._finish(event)
@@ -147,11 +144,6 @@ class AgUiEncoder:
                 yield from self._end_step(other_fields(event))
             case ev.Data():
                 yield _data(event)
-            case _:
-                yield from self._parts(event)
-
-    def _parts(self, event: Event) -> Iterator[Object]:
-        match event:
             case ev.TextStart() | ev.ReasoningStart():
                 yield from self._text_start(event)
             case ev.TextDelta() | ev.ReasoningDelta():
@@ -180,8 +172,8 @@ class AgUiEncoder:
     def _start_step(self, event: ev.StartStep) -> Iterator[Object]:
         yield from self._end_step({})
         self._steps += 1
-        named = event.extra.get("stepName")
-        self._step = named if isinstance(named, str) else f"step-{self._steps}"
+        name = event.extra.get("stepName")
+        self._step = name if isinstance(name, str) else f"step-{self._steps}"
         yield {"type": "STEP_STARTED", "stepName": self._step, **extension(other_fields(event))}
 
     def _end_step(self, more: Object) -> Iterator[Object]:
@@ -235,8 +227,7 @@ class AgUiEncoder:
             name = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
             yield {"type": name, "messageId": message, "delta": event.delta, **extension(more)}
         elif more:
-            chunk: Object = {**to_dict(event), "id": message}
-            yield {"type": "CUSTOM", "name": CHUNK, "value": chunk}
+            yield {"type": "CUSTOM", "name": CHUNK, "value": {**to_dict(event), "id": message}}
 
     def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Iterator[Object]:
         kind = event.type.partition("-")[0]
