@@ -9,7 +9,7 @@ is a ``data-error`` part. Ids of text blocks are not kept.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolcall_nb.adapters.base import Format, one_or_list
 from toolcall_nb.core.call_states import FINAL_STATES
@@ -45,16 +45,15 @@ def to_ui(messages: Iterable[Message]) -> list[Object]:
 
     A step of the assistant begins with its message, and after calls that were not the provider's own.
     """
-    return [_to_ui(message, number) for number, message in enumerate(messages, 1)]
-
-
-def _to_ui(message: Message, number: int) -> Object:
-    end = {"finishReason": message.finish_reason, "aborted": message.aborted}
-    ours = {name: value for name, value in end.items() if value is not None}
-    metadata = {**message.metadata, **({OWN_FIELD: ours} if ours else {})}
-    parts = [*(_with_steps(message.parts) if message.role == "assistant" else map(_part, message.parts))]
-    found: Object = {"id": message.id or f"message-{number}", "role": message.role, "parts": parts}
-    return {**found, "metadata": metadata} if metadata else found
+    written: list[Object] = []
+    for number, message in enumerate(messages, 1):
+        end = _without_none({"finishReason": message.finish_reason, "aborted": message.aborted})
+        metadata = {**message.metadata, **({OWN_FIELD: end} if end else {})}
+        parts = [*(_with_steps(message.parts) if message.role == "assistant" else map(_part, message.parts))]
+        written.append({"id": message.id or f"message-{number}", "role": message.role, "parts": parts})
+        if metadata:
+            written[-1]["metadata"] = metadata
+    return written
 
 
 def _with_steps(parts: Iterable[Part]) -> Iterator[Object]:
@@ -76,27 +75,28 @@ def _part(part: Part) -> Object:
         case ToolCall():
             return to_tool_part(part)
         case SourceUrlPart():
-            found: Object = {"type": "source-url", "sourceId": part.source_id, "url": part.url}
-            return _with(found, part, title=part.title)
+            page: Object = {"type": "source-url", "sourceId": part.source_id, "url": part.url}
+            return _with({**page, "title": part.title}, part)
         case SourceDocumentPart():
-            found = {"type": "source-document", "sourceId": part.source_id, "mediaType": part.media_type}
-            return _with({**found, "title": part.title}, part, filename=part.filename)
+            document = {"type": "source-document", "sourceId": part.source_id, "mediaType": part.media_type}
+            return _with({**document, "title": part.title, "filename": part.filename}, part)
         case FilePart():
             kind = "reasoning-file" if part.reasoning else "file"
             return _with({"type": kind, "url": part.url, "mediaType": part.media_type}, part)
         case DataPart():
-            named = {} if part.id is None else {"id": part.id}
-            return {"type": f"data-{part.name}", **named, "data": part.data}
+            return {"type": f"data-{part.name}", **_without_none({"id": part.id}), "data": part.data}
         case CustomPart():
             return _with({"type": "custom", "kind": part.kind}, part)
         case ErrorPart():
-            details = {} if part.details is None else {"details": part.details}
-            return {"type": "data-error", "data": {"text": part.text, **details}}
+            return {"type": "data-error", "data": _without_none({"text": part.text, "details": part.details})}
 
 
-def _with(found: Object, part: Any, **optional: Any) -> Object:
-    given = {**optional, "providerMetadata": part.provider_metadata}
-    return {**found, **{name: value for name, value in given.items() if value is not None}}
+def _with(fields: Object, part: Any) -> Object:
+    return _without_none({**fields, "providerMetadata": part.provider_metadata})
+
+
+def _without_none(fields: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 # From UI messages
@@ -107,10 +107,14 @@ def from_ui(message: Mapping[str, Any]) -> Message:
     metadata = {**as_mapping(message.get("metadata"))}
     ours = metadata.pop(OWN_FIELD) if isinstance(metadata.get(OWN_FIELD), dict) else {}
     parts = (_from_part(as_mapping(part)) for part in get(message, "parts", list) or ())
-    role: Role = next((role for role in _ROLES if role == message.get("role")), "assistant")
-    found = tuple(part for part in parts if part is not None)
-    end = get(ours, "finishReason", str), get(ours, "aborted", str)
-    return Message(role, found, get(message, "id", str), metadata, *end)
+    return Message(
+        role=next((role for role in _ROLES if role == message.get("role")), "assistant"),
+        parts=tuple(part for part in parts if part is not None),
+        id=get(message, "id", str),
+        metadata=metadata,
+        finish_reason=get(ours, "finishReason", str),
+        aborted=get(ours, "aborted", str),
+    )
 
 
 def _from_part(part: Mapping[str, Any]) -> Part | None:
@@ -191,37 +195,42 @@ UI_MESSAGES = Format(
 )
 
 
+# Tool calls
+
 _INTERRUPTED = "The call was interrupted."
 OWN_FIELD = "toolcall"
 """The key under which a part, or a message's metadata, carries what the AI SDK has no field for."""
-_KNOWN = frozenset(
+_STANDARD = frozenset(
     {
         *("type", "toolName", "toolCallId", "state", "input", "rawInput", "output", "errorText", "preliminary"),
         *("approval", "title", "providerExecuted", "callProviderMetadata", "toolMetadata", "interrupted", OWN_FIELD),
     }
 )
-_FIELDS: Mapping[str, tuple[str, type]] = {
+_FieldNames: TypeAlias = Mapping[str, tuple[str, type]]
+"""Fields of a message: by their names there, the attributes of `ToolCall` or `Approval`, and the types."""
+
+_FIELDS: _FieldNames = {
     "title": ("title", str),
     "providerExecuted": ("provider_executed", bool),
     "callProviderMetadata": ("provider_metadata", dict),
     "toolMetadata": ("tool_metadata", dict),
 }
-_APPROVAL: Mapping[str, tuple[str, type]] = {
+_APPROVAL: _FieldNames = {
     "id": ("id", str),
     "approved": ("approved", bool),
     "reason": ("reason", str),
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
-_OWN_FIELDS: Mapping[str, tuple[str, type]] = {
+_OUR_FIELDS: _FieldNames = {
     "open": ("open", bool),
     "log": ("log", str),
     "display": ("display", dict),
     "seen": ("model_text", str),
     "traceback": ("traceback", str),
 }
-"""Fields that this package adds to a call: the name in a message, the attribute, and the type."""
-_DYNAMIC = "dynamic"  # False: the tool is known; for True, the type of the part says so
+"""Fields that this package adds to a call."""
+_DYNAMIC = "dynamic"  # False: the tool was declared; for True, the type of the part says so
 
 
 def is_tool_part(part: Mapping[str, Any]) -> bool:
@@ -235,44 +244,40 @@ def to_tool_part(call: ToolCall) -> Object:
     kind: Object = {"type": f"tool-{call.name}"}
     if call.dynamic:
         kind = {"type": "dynamic-tool", "toolName": call.name}
-    found: Object = {**kind, "toolCallId": call.id, **_state(call)}
-    for name, (attribute, _) in _FIELDS.items():
-        if getattr(call, attribute) is not None:
-            found[name] = getattr(call, attribute)
+    part: Object = {**kind, "toolCallId": call.id, **_state(call), **_attributes(call, _FIELDS)}
     if call.approval is not None:
-        given = {name: getattr(call.approval, attribute) for name, (attribute, _) in _APPROVAL.items()}
-        found["approval"] = {name: value for name, value in given.items() if value is not None}
-    own = _own_fields(call)
-    return with_extra({**found, OWN_FIELD: own} if own else found, call.extra, _KNOWN)
+        part["approval"] = _attributes(call.approval, _APPROVAL)
+    ours = _attributes(call, _OUR_FIELDS)
+    if not call.log:
+        ours.pop("log", None)
+    if call.dynamic is False:
+        ours[_DYNAMIC] = False
+    if call.original_input is not MISSING:
+        ours["originalInput"] = call.original_input
+    if call.output is not MISSING and call.state not in FINAL_STATES | {State.INPUT_AVAILABLE}:
+        ours["state"] = call.state.value
+    return with_extra({**part, OWN_FIELD: ours} if ours else part, call.extra, _STANDARD)
+
+
+def _attributes(thing: Any, fields: _FieldNames) -> Object:
+    return _without_none({name: getattr(thing, attribute) for name, (attribute, _) in fields.items()})
 
 
 def _state(call: ToolCall) -> Object:
-    found: Object = {"state": call.state.value}
+    fields: Object = {"state": call.state.value}
     if call.input is not MISSING:
-        found["input"] = call.input
+        fields["input"] = call.input
     elif call.input_text:
-        found["rawInput"] = call.input_text
+        fields["rawInput"] = call.input_text
     if call.output is not MISSING:
-        found["output"] = call.output
+        fields["output"] = call.output
     if call.error is not None:
-        found["errorText"] = call.error
+        fields["errorText"] = call.error
     if call.state is State.INTERRUPTED:
-        found |= {"state": State.OUTPUT_ERROR.value, "errorText": _INTERRUPTED, "interrupted": True}
+        fields |= {"state": State.OUTPUT_ERROR.value, "errorText": _INTERRUPTED, "interrupted": True}
     elif call.output is not MISSING and call.state not in FINAL_STATES:
-        found |= {"state": State.OUTPUT_AVAILABLE.value, "preliminary": True}
-    return found
-
-
-def _own_fields(call: ToolCall) -> Object:
-    given: Object = {name: getattr(call, attribute) for name, (attribute, _) in _OWN_FIELDS.items()}
-    found = {name: value for name, value in given.items() if value is not None and (name, value) != ("log", "")}
-    if call.dynamic is False:
-        found[_DYNAMIC] = False
-    if call.original_input is not MISSING:
-        found["originalInput"] = call.original_input
-    if call.output is not MISSING and call.state not in FINAL_STATES | {State.INPUT_AVAILABLE}:
-        found["state"] = call.state.value
-    return found
+        fields |= {"state": State.OUTPUT_AVAILABLE.value, "preliminary": True}
+    return fields
 
 
 def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
@@ -280,11 +285,8 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     kind = get(part, "type", str) or ""
     is_dynamic = kind == "dynamic-tool"
     name = (get(part, "toolName", str) if is_dynamic else kind.removeprefix("tool-")) or "tool"
-    own_fields = get(part, OWN_FIELD, dict) or {}
-    state = _state_of(part, own_fields)
-    about: Object = {attribute: get(part, name, kind_of) for name, (attribute, kind_of) in _FIELDS.items()}
-    own = {attribute: get(own_fields, name, kind_of) for name, (attribute, kind_of) in _OWN_FIELDS.items()}
-    about |= {attribute: value for attribute, value in own.items() if value is not None}
+    ours = get(part, OWN_FIELD, dict) or {}
+    state = _state_of(part, ours)
     is_interrupted = state is State.INTERRUPTED
     return ToolCall(
         id=get(part, "toolCallId", str) or "tool-call",
@@ -294,21 +296,27 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
         output=part.get("output", None if state is State.OUTPUT_AVAILABLE else MISSING),
         error=None if is_interrupted else get(part, "errorText", str),
         input_text=(get(part, "rawInput", str) or "") if "input" not in part else "",
-        original_input=own_fields.get("originalInput", MISSING),
+        original_input=ours.get("originalInput", MISSING),
         approval=_approval(part.get("approval")),
-        dynamic=True if is_dynamic else get(own_fields, _DYNAMIC, bool),
-        extra=split_extra(part, _KNOWN)[1],
-        **about,
+        dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
+        extra=split_extra(part, _STANDARD)[1],
+        **_values(part, _FIELDS),
+        **_values(ours, _OUR_FIELDS),
     )
 
 
-def _state_of(part: Mapping[str, Any], own_fields: Mapping[str, Any]) -> State:
+def _values(fields: Mapping[str, Any], names: _FieldNames) -> Object:
+    values = {attribute: get(fields, name, kind) for name, (attribute, kind) in names.items()}
+    return _without_none(values)
+
+
+def _state_of(part: Mapping[str, Any], ours: Mapping[str, Any]) -> State:
     if part.get("interrupted") is True:
         return State.INTERRUPTED
-    given = part.get("state")
-    if part.get("preliminary") is True and given == State.OUTPUT_AVAILABLE:
-        given = own_fields.get("state", State.INPUT_AVAILABLE)
-    return next((state for state in State if state == given), State.INPUT_AVAILABLE)
+    state_name = part.get("state")
+    if part.get("preliminary") is True and state_name == State.OUTPUT_AVAILABLE:
+        state_name = ours.get("state", State.INPUT_AVAILABLE)
+    return next((state for state in State if state == state_name), State.INPUT_AVAILABLE)
 
 
 def _input(part: Mapping[str, Any], state: State) -> Any:
@@ -317,7 +325,7 @@ def _input(part: Mapping[str, Any], state: State) -> Any:
     return part.get("input", None if state is State.INPUT_AVAILABLE else MISSING)
 
 
-def _approval(given: Any) -> Approval | None:
-    if get(given, "id", str) is None:
+def _approval(approval: Any) -> Approval | None:
+    if get(approval, "id", str) is None:
         return None
-    return Approval(**{attribute: get(given, name, kind_of) for name, (attribute, kind_of) in _APPROVAL.items()})
+    return Approval(**_values(approval, _APPROVAL))

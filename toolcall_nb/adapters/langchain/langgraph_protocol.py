@@ -26,9 +26,9 @@ class TypedEvents:
         self._replies: dict[str, str] = {}
         self._grown: set[tuple[str, Any]] = set()
 
-    def take(self, event: Mapping[str, Any], about: Mapping[str, Any], namespace: Any) -> list[Event]:
+    def take(self, event: Mapping[str, Any], metadata: Mapping[str, Any], namespace: Any) -> list[Event]:
         """Reads an event of a message."""
-        run = str(about.get("run_id") or about.get("langgraph_checkpoint_ns") or namespace)
+        run = str(metadata.get("run_id") or metadata.get("langgraph_checkpoint_ns") or namespace)
         replies, reply = self._conversation.replies, self._replies.get(run, run)
         match event.get("event"):
             case "message-start":
@@ -64,9 +64,9 @@ class TypedEvents:
         replies, call_id = self._conversation.replies, get(event, "tool_call_id", str) or ""
         match event.get("event"):
             case "tool-started":
-                name, given = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
-                found = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, given)
-                return [*found, ev.ToolExecution(replies.start_call(call_id, given), "running")]
+                name, arguments = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
+                events = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, arguments)
+                return [*events, ev.ToolExecution(replies.start_call(call_id, arguments), "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":
