@@ -15,19 +15,6 @@ _DENIED = "The call was denied"
 _NO_CALL = "This was no call: its text stays text."
 
 
-class MessageIds:
-    """Generates unique message ids: ``<run>-1``, ``<run>-2``, …"""
-
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-        self._last = 0
-
-    def next(self) -> str:
-        """Returns a new id."""
-        self._last += 1
-        return f"{self._run_id}-{self._last}"
-
-
 class _Call:
     """One call: its id on the wire, and the input that was written there."""
 
@@ -42,9 +29,9 @@ class _Call:
 
 
 class CallWriter:
-    """Writes the calls of a stream, message by message. Each method yields AG-UI events."""
+    """Writes the calls of a stream, message by message. Each method yields AG-UI events; ``ids`` are for messages."""
 
-    def __init__(self, ids: MessageIds) -> None:
+    def __init__(self, ids: Iterator[str]) -> None:
         self._ids = ids
         self._calls: dict[str, _Call] = {}
         self._earlier: dict[str, str] = {}  # ids of calls in earlier messages: the ids on the wire
@@ -194,7 +181,7 @@ class CallWriter:
             call.has_result = True
         native = call.native if call is not None else self._earlier.get(call_id, call_id)
         fields = more if native == call_id else {"toolCallId": call_id, **more}
-        result = {"type": "TOOL_CALL_RESULT", "messageId": self._ids.next(), "toolCallId": native, "content": content}
+        result = {"type": "TOOL_CALL_RESULT", "messageId": next(self._ids), "toolCallId": native, "content": content}
         self._questions = {question: call for question, call in self._questions.items() if call != call_id}
         yield {**result, "role": "tool", **extension(fields)}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, to_dict
-from toolcall_nb.wire.ag_ui.calls import CallWriter, MessageIds
+from toolcall_nb.wire.ag_ui.calls import CallWriter
 from toolcall_nb.wire.ag_ui.terms import (
     CHUNK,
     NO_EVENT,
@@ -32,7 +33,7 @@ class AgUiEncoder:
         self._runs = 0
         self._is_running = False
         self._role = "assistant"
-        self._ids = MessageIds(run_id)
+        self._ids = (f"{run_id}-{number}" for number in itertools.count(1))
         self._calls = CallWriter(self._ids)
         self._blocks: dict[tuple[str, str], str] = {}  # kind and id of an open block: its message's id
         self._seams: set[str] = set()
@@ -184,7 +185,7 @@ class AgUiEncoder:
     def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
         if not self._calls.has_begun(event.tool_call_id):
             yield from self._end_blocks()  # later text is another message, so that readers show it below the call
-            self._parent = self._parent or self._ids.next()
+            self._parent = self._parent or next(self._ids)
         match event:
             case ev.ToolInputStart():
                 yield from self._calls.start(event, self._parent)
@@ -206,7 +207,7 @@ class AgUiEncoder:
 
     def _begin_block(self, event: Event, more: Object) -> Iterator[Object]:
         kind, block = event.type.partition("-")[0], getattr(event, "id", "")
-        message = self._blocks[kind, block] = self._ids.next()
+        message = self._blocks[kind, block] = next(self._ids)
         if kind == "text":
             self._parent = message
             yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **extension(more)}
