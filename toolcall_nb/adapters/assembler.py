@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -83,6 +84,13 @@ class Assembler:
         ends = [*begins, *ends, *self._end_awaiting(self.reason in COMPLETE_REASONS)]
         self._has_ended = True
         return [*ends, ev.Finish(finish_reason=self.reason, message_metadata=self.metadata or None)]
+
+    def describe(self, model: str | None = None, usage: Mapping[str, int] | None = None) -> None:
+        """Adds the model and the token counts to the metadata; an empty value changes nothing."""
+        if model:
+            self.metadata["model"] = model
+        if usage:
+            self.metadata["usage"] = usage
 
     def other(self, event: Event | None) -> list[Event]:
         """Adds a source, a file, a step or the like between the blocks; None adds nothing. An error ends the calls."""

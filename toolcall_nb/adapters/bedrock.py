@@ -105,8 +105,7 @@ class BedrockAdapter(MessageAdapter):
         """Reads the stop reason and the token counts."""
         if (reason := get(report, "stopReason", str)) is not None:
             self.message.reason = _REASONS.get(reason, "other")
-        if usage := usage_of(as_mapping(report.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=usage_of(as_mapping(report.get("usage")), _USAGE))
 
     # Blocks of a stream
 

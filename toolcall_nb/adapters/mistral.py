@@ -54,8 +54,7 @@ class MistralAdapter(MessageAdapter):
                 return unknown_item(MISTRAL_CONVERSATIONS.title, event or item)
 
     def _output(self, event: Mapping[str, Any]) -> list[Event]:
-        if model := get(event, "model", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=get(event, "model", str))
         content, events = event.get("content"), self.message.start()
         for piece in content if isinstance(content, list) else [content]:
             events += self.message.text(piece) if isinstance(piece, str) else self._piece(as_mapping(piece))
@@ -93,8 +92,7 @@ class MistralAdapter(MessageAdapter):
 
     def _end(self, event: Mapping[str, Any]) -> list[Event]:
         self.message.reason = self.message.reason or ("tool-calls" if self._has_calls else "stop")
-        if usage := usage_of(as_mapping(event.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=usage_of(as_mapping(event.get("usage")), _USAGE))
         return [*self.message.end_block(), *self.message.end_calls()]
 
 

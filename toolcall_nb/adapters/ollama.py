@@ -31,8 +31,7 @@ class OllamaAdapter(MessageAdapter):
             return self.message.fail("Ollama", line["error"])
         if not _is_line(line):
             return unknown_item(OLLAMA_CHAT.title, line or item)
-        if model := get(line, "model", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=get(line, "model", str))
         message = as_mapping(line.get("message")) or line
         thought, text = get(message, "thinking", str), get(message, "content", str) or get(message, "response", str)
         events = self.message.start()

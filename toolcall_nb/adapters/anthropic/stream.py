@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format, MessageAdapter
-from toolcall_nb.adapters.common_events import Sources, add_counts, unknown_item, usage_of
+from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import (
@@ -119,9 +119,7 @@ class AnthropicAdapter(MessageAdapter):
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        total = add_counts(request_counts(request.usage) for request in self._requests)
-        if total:
-            self.message.metadata["usage"] = total
+        self.message.describe(usage=add_counts(request_counts(request.usage) for request in self._requests))
         return [*self._end_request(), *self.message.close()]
 
     # The message
@@ -135,8 +133,7 @@ class AnthropicAdapter(MessageAdapter):
             events = [*self._end_request(), *self.message.complete_calls(), ev.FinishStep(), ev.StartStep()]
         self._requests.append(_Request(message_id))
         events += self.message.start(message_id)
-        if model := get(message, "model", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=get(message, "model", str))
         for index, block in enumerate(get(message, "content", list) or []):
             events += [*self._begin(index, object_fields(block)), *self._stop(index)]
         events += self._update(message, as_mapping(message.get("usage")))
@@ -202,8 +199,17 @@ class AnthropicAdapter(MessageAdapter):
             case _:
                 return []
 
-    def _cite(self, citation: Any) -> list[Event]:
-        return self.message.after_block(citation_source(self.message.sources, object_fields(citation)))
+    def _cite(self, annotation: Any) -> list[Event]:
+        """Adds the source of a citation when it is new: a web page, or a document of the request."""
+        citation, sources = object_fields(annotation), self.message.sources
+        metadata = {"anthropic": dict(citation)}
+        url = get(citation, "url", str) or get(citation, "source", str)
+        if url and "://" in url:
+            return self.message.after_block(sources.page(url, citation.get("title"), metadata))
+        title = get(citation, "document_title", str) or get(citation, "title", str)
+        number = citation.get("document_index", citation.get("search_result_index"))
+        media_type = "application/pdf" if citation.get("type") == "page_location" else "text/plain"
+        return self.message.after_block(sources.document([number, title, url], media_type, title, metadata))
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
         block, kind = self._request().blocks.get(index), get(delta, "type", str) or "unknown"
@@ -244,8 +250,8 @@ class AnthropicAdapter(MessageAdapter):
                 whole = as_mapping(fields.get("input"))
                 return self.message.end_call(block.key, dict(whole) if whole and not block.has_grown else MISSING)
             case _:
-                if kind == "fallback" and (model := get(fields.get("to"), "model", str)):
-                    self.message.metadata["model"] = model
+                if kind == "fallback":
+                    self.message.describe(model=get(fields.get("to"), "model", str))
                 return result_events(self.message, fields) or self.message.custom("anthropic", kind, fields)
 
 
@@ -315,15 +321,3 @@ def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
         return message.failure(call_id, ": ".join(filter(None, (code, text))) or as_json_text(dict(error)), **fields)
     is_text = isinstance(content, list) and content and all(get(part, "type") == "text" for part in content)
     return message.output(call_id, joined_text(content) if is_text else as_json_value(content), **fields)
-
-
-def citation_source(sources: Sources, citation: Mapping[str, Any]) -> Event | None:
-    """Returns the source of a citation when it is new: a web page, or a document of the request."""
-    metadata = {"anthropic": dict(citation)}
-    url = get(citation, "url", str) or get(citation, "source", str)
-    if url and "://" in url:
-        return sources.page(url, citation.get("title"), metadata)
-    title = get(citation, "document_title", str) or get(citation, "title", str)
-    number = citation.get("document_index", citation.get("search_result_index"))
-    media_type = "application/pdf" if citation.get("type") == "page_location" else "text/plain"
-    return sources.document([number, title, url], media_type, title, metadata)

@@ -72,12 +72,11 @@ class GoogleAdapter:
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open, and then the other candidates."""
-        if usage := add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()):
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()))
         events = self._first.message.close()
         for index, (other, waiting) in sorted(self._others.items()):
-            model = {"model": self.message.metadata["model"]} if "model" in self.message.metadata else {}
-            other.message.metadata.update({**model, "choice": index})
+            other.message.describe(model=self.message.metadata.get("model"))
+            other.message.metadata["choice"] = index
             events += [*waiting, *other.message.close()]
             waiting.clear()
         return events
@@ -94,8 +93,7 @@ class GoogleAdapter:
         usage = self._responses.setdefault(response_id or next(reversed(self._responses), ""), {})
         reported = as_mapping(at(chunk, "usageMetadata"))
         usage.update({name: count for name in _COUNTS if (count := at(reported, name)) is not None})
-        if model := at(chunk, "modelVersion", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=at(chunk, "modelVersion", str))
         steps: list[Event] = [ev.FinishStep(), ev.StartStep()] if is_next else []
         return [*events, *steps, *self.message.start(response_id or None)]
 

@@ -85,10 +85,8 @@ class InteractionsAdapter(MessageAdapter):
 
     def _head(self, interaction: Mapping[str, Any]) -> list[Event]:
         events = self.message.start(get(interaction, "id", str) or None)
-        if model := get(interaction, "model", str) or get(interaction, "agent", str):
-            self.message.metadata["model"] = model
-        if usage := usage_of(as_mapping(interaction.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
+        model = get(interaction, "model", str) or get(interaction, "agent", str)
+        self.message.describe(model, usage_of(as_mapping(interaction.get("usage")), _USAGE))
         self.message.reason = _REASONS.get(get(interaction, "status", str) or "", self.message.reason)
         return events
 

@@ -242,11 +242,11 @@ class LangGraphAdapter:
         name = get(event, "name", str) or get(data, "name", str) or ""
         replies = self._conversation.replies
         events = replies.start_tool(run, name, as_json_value(data.get("input")))
-        return [*events, ev.ToolExecution(replies.run_of(run) or run, "running")]
+        return [*events, ev.ToolExecution(replies.running.get(run, run), "running")]
 
     def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, output = self._conversation.replies, data.get("output")
-        call_id = replies.run_of(run)
+        call_id = replies.running.get(run)
         answers = [message for message in _answers(output) if role_of(message) == "tool"]
         if answers or call_id is None:
             return [ended for message in answers for ended in self._conversation.answer(message, call_id)]
@@ -257,7 +257,7 @@ class LangGraphAdapter:
     def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, error = self._conversation.replies, data.get("error")
         named = get(data, "tool_call_id", str)
-        call_id = replies.run_of(run)
+        call_id = replies.running.get(run)
         is_other = call_id is None or replies.ids.provider_id(call_id) != named
         if named is not None and is_other and replies.has_call(named):
             replies.release(call_id or named)

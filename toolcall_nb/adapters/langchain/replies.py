@@ -77,7 +77,7 @@ class Replies:
         self.message = Assembler()
         self.has_begun = False
         self.ids = CallIds()
-        self._turns: dict[Any, int] = {}  # numbers of the open replies, by reply
+        self.turns: dict[Any, int] = {}  # numbers of the open replies, by reply, from 1
         self._answered: dict[Any, set[str]] = {}  # the calls of replies that are no longer open, by reply
         self._count = 0
         self._keys: dict[str, Any] = {}  # keys of the calls, by our id
@@ -85,14 +85,10 @@ class Replies:
         self._matched: set[Any] = set()  # keys of the calls that the message being read has repeated so far
         self._order: dict[int, list[Any]] = {}  # keys of the calls of each turn
         self._slots: dict[Any, Any] = {}
-        self._running: dict[str, str] = {}  # calls, by their tool's run
+        self.running: dict[str, str] = {}  # calls, by their tool's run
         self._waiting: dict[str, tuple[str, Json]] = {}  # calls without a running tool: name and input
         self._taken: dict[str, tuple[str, Json]] = {}
         self._usage: dict[int, dict[str, int]] = {}
-
-    def is_open(self, reply: Any) -> bool:
-        """Whether this reply may continue."""
-        return reply in self._turns
 
     def has_call(self, call_id: str) -> bool:
         """Whether a call with this id of the provider belongs to the message."""
@@ -131,18 +127,18 @@ class Replies:
     def begin(self, reply: Any) -> list[Event]:
         """Begins a reply, unless it is open."""
         events = self.message.start()
-        if reply not in self._turns:
+        if reply not in self.turns:
             events += self.message.next_step() if self._count else []
             self._count += 1
-            self._turns[reply], self.has_begun = self._count, True
+            self.turns[reply], self.has_begun = self._count, True
         return events
 
     def piece(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a chunk of a reply."""
-        reply = get(message, "id", str) or next(reversed(self._turns), "")
+        reply = get(message, "id", str) or next(reversed(self.turns), "")
         self._matched.clear()
         events = self.begin(reply)
-        turn = self._turns[reply]
+        turn = self.turns[reply]
         chunks = get(message, "tool_call_chunks", list) or []
         events += self.content(turn, message, with_calls=not chunks)
         for position, chunk in enumerate(chunks):
@@ -153,10 +149,10 @@ class Replies:
     def whole(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a complete reply; of one that was streamed, what its chunks left out."""
         reply = get(message, "id", str) or object()
-        was_streamed = self.is_open(reply)
+        was_streamed = reply in self.turns
         self._matched.clear()
         events = self.begin(reply)
-        turn = self._turns[reply]
+        turn = self.turns[reply]
         calls = [
             as_mapping(call)
             for name in ("tool_calls", "invalid_tool_calls")
@@ -170,25 +166,20 @@ class Replies:
         self._describe(turn, message, adds=False)
         return events
 
-    def turn_of(self, reply: Any) -> int:
-        """Returns the number of an open reply, from 1."""
-        return self._turns[reply]
-
     def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
         """Ends an open reply; ``details`` has its usage and metadata."""
-        turn = self._turns.get(reply, self._count)
+        turn = self.turns.get(reply, self._count)
         self._describe(turn, details, adds=False)
         return [*self.message.end_block(), *self.end_calls(turn)]
 
     def _describe(self, turn: int, message: Mapping[str, Any], adds: bool) -> None:
         details = response_details(message)
         self.message.reason = details.get("reason", self.message.reason)
-        if "model" in details:
-            self.message.metadata["model"] = details["model"]
+        self.message.describe(model=details.get("model"))
         if "usage" in details:
             before = self._usage.get(turn, {}) if adds else {}
             self._usage[turn] = add_counts([before, details["usage"]])
-            self.message.metadata["usage"] = add_counts(self._usage.values())
+            self.message.describe(usage=add_counts(self._usage.values()))
 
     # Content
 
@@ -336,14 +327,14 @@ class Replies:
         self.has_begun = True
         if named:
             call_id = (equal or named)[0]
-            self._running[run_id] = call_id
+            self.running[run_id] = call_id
             self._taken[call_id] = self._waiting.pop(call_id)
             return self.message.end_call(self._keys[call_id])
         key = ("run", run_id)
         events = self.message.start() + self._begin_call(self._count, key, run_id, name)
         own_id = self.message.id_of(key) or run_id
         self._waiting.pop(own_id, None)
-        self._running[run_id] = own_id
+        self.running[run_id] = own_id
         return [*events, *self.message.end_call(key, arguments)]
 
     def waiting_for(self, action: Mapping[str, Any], besides: Container[str | None] = ()) -> str | None:
@@ -351,10 +342,6 @@ class Replies:
         wanted = (action.get("name"), action.get("args"))
         matches = (call_id for call_id, call in self._waiting.items() if call == wanted and call_id not in besides)
         return next(matches, None)
-
-    def run_of(self, run_id: str) -> str | None:
-        """Returns the call that a tool runs for."""
-        return self._running.get(run_id)
 
     def release(self, call_id: str) -> None:
         """Lets a call wait again, because its tool turned out to run for another call with the same name."""
@@ -383,6 +370,6 @@ class Replies:
             return [*self.message.other(start), event]
         asker = self._askers[call_id]
         calls = {own_id for own_id, turn in self._askers.items() if turn == asker}
-        self._answered |= {reply: calls for reply, turn in self._turns.items() if turn == asker}
-        self._turns = {reply: turn for reply, turn in self._turns.items() if turn != asker}
+        self._answered |= {reply: calls for reply, turn in self.turns.items() if turn == asker}
+        self.turns = {reply: turn for reply, turn in self.turns.items() if turn != asker}
         return [*self.message.end_call(self._keys[call_id]), *self.message.outcome(call_id, event)]

@@ -72,11 +72,8 @@ class OpenAIChatAdapter:
 
     def _describe(self, chunk: Mapping[str, Any]) -> list[Event]:
         """Reads the message's id, model, usage and sources."""
-        if model := nonempty(chunk, "model"):
-            self.message.metadata["model"] = model
         usage = chunk.get("usage") or get(chunk.get("x_groq"), "usage")
-        if counts := counts_of(object_fields(usage)):
-            self.message.metadata["usage"] = counts
+        self.message.describe(nonempty(chunk, "model"), counts_of(object_fields(usage)))
         self._main.cite(chunk)
         message_id = nonempty(chunk, "id")
         return self.message.start(message_id) if message_id or chunk.get("choices") else []
@@ -84,8 +81,7 @@ class OpenAIChatAdapter:
     def _choice(self, choice: Mapping[str, Any], position: int) -> list[Event]:
         number = get(choice, "index", int)
         number = position if number is None else number
-        if counts := counts_of(object_fields(choice.get("usage"))):  # Moonshot puts them there
-            self.message.metadata["usage"] = counts
+        self.message.describe(usage=counts_of(object_fields(choice.get("usage"))))  # Moonshot puts them there
         if not number:
             return self._main.choose(choice)
         if number not in self._others:

@@ -60,24 +60,18 @@ class OutputReader:
 
     # Texts
 
-    def text(self, index: Any, part: Any, delta: Any) -> list[Event]:
-        """Adds text of the answer."""
-        return self._grow(index, ("text", part), delta)
-
-    def refusal(self, index: Any, part: Any, delta: Any) -> list[Event]:
-        """Adds text of a refusal."""
-        self.was_refused = True
-        return self._grow(index, ("text", part), delta)
-
-    def reasoning(self, index: Any, kind: str, part: Any, delta: Any) -> list[Event]:
-        """Adds reasoning: of a ``summary``, or the ``content`` itself."""
-        return self._grow(index, (kind, part), delta)
-
     def cite(self, annotation: Any) -> list[Event]:
         """Adds a source of the open text."""
         return self.message.after_block(citation_event(self.message.sources, annotation))
 
-    def _grow(self, index: Any, which: tuple[str, Any], delta: Any) -> list[Event]:
+    def grow(self, index: Any, which: tuple[str, Any], delta: Any) -> list[Event]:
+        """Adds to a text of an item. ``which`` has its kind and its index.
+
+        The kinds are ``text`` and ``refusal`` of the answer, and ``summary`` and ``content`` of the reasoning.
+        """
+        if which[0] == "refusal":
+            self.was_refused = True
+            which = ("text", which[1])
         if not isinstance(delta, str) or not delta:
             return []
         state = self._state(index)
@@ -88,7 +82,7 @@ class OutputReader:
     def _whole(self, index: Any, which: tuple[str, Any], text: str) -> list[Event]:
         """Adds the part of a complete text that its deltas left out."""
         streamed = "".join(self._state(index).grown.get(which, ()))
-        return self._grow(index, which, text[len(streamed) :]) if text.startswith(streamed) else []
+        return self.grow(index, which, text[len(streamed) :]) if text.startswith(streamed) else []
 
     # Calls
 

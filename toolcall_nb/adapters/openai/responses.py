@@ -54,8 +54,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         events = [*self.message.start(), *self.output.end(), *self.message.other(self._audio.close())]
-        if self._usages:
-            self.message.metadata["usage"] = add_counts(self._usages)
+        self.message.describe(usage=add_counts(self._usages))
         if self.output.was_refused:
             self.message.reason = "content-filter"
         return events + self.message.close()
@@ -79,8 +78,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
     def describe(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads the response's id and model."""
         response = object_fields(event.get("response"))
-        if model := nonempty(response, "model"):
-            self.message.metadata["model"] = model
+        self.message.describe(model=nonempty(response, "model"))
         return self.message.start(nonempty(response, "id"))
 
     def end(self, event: Mapping[str, Any]) -> list[Event]:
@@ -132,9 +130,12 @@ def _index(event: Mapping[str, Any]) -> Any:
     return nonempty(event, "item_id") if index is None else index
 
 
-def _part(event: Mapping[str, Any], name: str) -> int:
-    index: int | None = get(event, name, int)
-    return index or 0
+def _grow(kind: str, part_field: str) -> _Reader:
+    return lambda to, e: to.output.grow(_index(e), (kind, get(e, part_field, int) or 0), e.get("delta"))
+
+
+def _write_within(head: str) -> _Reader:
+    return lambda to, e: to.output.write_within(_index(e), head, e.get("delta"))
 
 
 _READERS: Mapping[str, _Reader] = {
@@ -148,34 +149,24 @@ _READERS: Mapping[str, _Reader] = {
     "error": OpenAIResponsesAdapter.fail,
     "response.output_item.added": lambda to, e: to.output.begin(_index(e), object_fields(e.get("item"))),
     "response.output_item.done": lambda to, e: to.output.done(_index(e), object_fields(e.get("item"))),
-    "response.output_text.delta": lambda to, e: to.output.text(_index(e), _part(e, "content_index"), e.get("delta")),
-    "response.refusal.delta": lambda to, e: to.output.refusal(_index(e), _part(e, "content_index"), e.get("delta")),
+    "response.output_text.delta": _grow("text", "content_index"),
+    "response.refusal.delta": _grow("refusal", "content_index"),
     "response.output_text.annotation.added": lambda to, e: to.output.cite(e.get("annotation")),
-    "response.reasoning_summary_text.delta": lambda to, e: to.output.reasoning(
-        _index(e), "summary", _part(e, "summary_index"), e.get("delta")
-    ),
-    "response.reasoning_text.delta": lambda to, e: to.output.reasoning(
-        _index(e), "content", _part(e, "content_index"), e.get("delta")
-    ),
+    "response.reasoning_summary_text.delta": _grow("summary", "summary_index"),
+    "response.reasoning_text.delta": _grow("content", "content_index"),
     "response.function_call_arguments.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
     "response.function_call_arguments.done": lambda to, e: to.output.finish_text(_index(e), e.get("arguments")),
     "response.mcp_call_arguments.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
     "response.mcp_call_arguments.done": lambda to, e: to.output.finish_text(_index(e), e.get("arguments")),
     "response.custom_tool_call_input.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
     "response.custom_tool_call_input.done": lambda to, e: to.output.finish_text(_index(e), e.get("input"), False),
-    "response.code_interpreter_call_code.delta": lambda to, e: to.output.write_within(
-        _index(e), '{"code": "', e.get("delta")
-    ),
+    "response.code_interpreter_call_code.delta": _write_within('{"code": "'),
     "response.code_interpreter_call_code.done": lambda to, e: to.output.finish(_index(e), {"code": e.get("code")}),
-    "response.apply_patch_call_operation_diff.delta": lambda to, e: to.output.write_within(
-        _index(e), '{"diff": "', e.get("delta")
-    ),
+    "response.apply_patch_call_operation_diff.delta": _write_within('{"diff": "'),
     "response.shell_call_command.added": lambda to, e: to.output.write_command(_index(e)),
-    "response.shell_call_command.delta": lambda to, e: to.output.write_within(
-        _index(e), '{"commands": ["', e.get("delta")
-    ),
+    "response.shell_call_command.delta": _write_within('{"commands": ["'),
     "response.audio.delta": OpenAIResponsesAdapter.add_audio,
-    "response.audio.transcript.delta": lambda to, e: to.output.text(_index(e), "transcript", e.get("delta")),
+    "response.audio.transcript.delta": lambda to, e: to.output.grow(_index(e), ("text", "transcript"), e.get("delta")),
 }
 """The reader of each event type."""
 

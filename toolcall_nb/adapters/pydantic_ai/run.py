@@ -47,7 +47,6 @@ class RunMessage:
         self._calls: dict[str, Any] = {}  # keys, by id
         self._objects: dict[Any, Object] = {}  # arguments that came as objects, by key
         self._native: Any = None  # a call that the provider runs, which is complete but may come again
-        self._usage: dict[str, int] = {}
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
@@ -57,18 +56,12 @@ class RunMessage:
         """Reads a response's model, reason and usage; usage adds up over the requests."""
         reason = get(response, "finish_reason", str)
         self.message.reason = _REASONS.get(reason, reason) if reason else None
-        if model := get(response, "model_name", str):
-            self.message.metadata["model"] = model
-        self._set_usage(add_counts([self._usage, _usage(response.get("usage"))]))
+        usage = add_counts([self.message.metadata.get("usage", {}), _usage(response.get("usage"))])
+        self.message.describe(get(response, "model_name", str), usage)
 
     def describe_usage(self, usage: Any) -> None:
         """Sets the usage of the whole run, if it is known."""
-        self._set_usage(_usage(usage) or self._usage)
-
-    def _set_usage(self, usage: dict[str, int]) -> None:
-        self._usage = usage
-        if usage:
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=_usage(usage))
 
     # Requests and their parts
 
