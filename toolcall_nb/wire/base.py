@@ -21,6 +21,10 @@ DONE = "[DONE]"
 """The data of the last event of a complete stream, in the wires that have one."""
 
 
+NO_MESSAGE = "The service reported an error and said no more."
+"""The text of an error that has no message."""
+
+
 class Decoder(Protocol):
     """Reads one response: `feed` its bytes, cut anywhere, then `close`.
 

@@ -17,13 +17,12 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost
+from toolcall_nb.wire.base import NO_MESSAGE, Frames, JsonEvents, Wire, connection_lost
 
 TOOLS_USED = "tools-used"
 """The name, and the id, of the data part for ``tool_usage``."""
 
 _log = logger(__name__)
-_NO_MESSAGE = "The service reported an error and said no more."
 
 
 class ChatDecoder(JsonEvents):
@@ -49,7 +48,7 @@ class ChatDecoder(JsonEvents):
                 yield from self._over(ev.Finish(finish_reason="stop", message_metadata=metadata))
             case "error":
                 message = event.get("message")
-                yield ev.Error(message if isinstance(message, str) and message else _NO_MESSAGE)
+                yield ev.Error(message if isinstance(message, str) and message else NO_MESSAGE)
                 yield from self._over(ev.Finish(finish_reason="error"))
             case other:
                 yield _left_out(f"The stream has an event of the type {other!r:.80}: {event!r:.200}.")

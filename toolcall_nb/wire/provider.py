@@ -19,7 +19,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
 from toolcall_nb.core.result_text import format_output
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost, list_or_empty, object_or_empty
+from toolcall_nb.wire.base import NO_MESSAGE, Frames, JsonEvents, Wire, connection_lost, list_or_empty, object_or_empty
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
@@ -80,7 +80,8 @@ class Envelopes:
             case "chain-error":
                 self._reason, self._is_over = "error", True
                 yield from self._end_text()
-                yield ev.Error(_error(data.get("error")))
+                message = object_or_empty(data.get("error")).get("message", data.get("error"))
+                yield ev.Error(message if isinstance(message, str) and message else NO_MESSAGE)
             case "chain-completed":
                 self._is_over = True
 
@@ -259,11 +260,6 @@ def _ended(call_id: str, output: Json, is_error: bool) -> Event:
     if not is_error:
         return ev.ToolOutputAvailable(call_id, output)
     return ev.ToolOutputError(call_id, output if isinstance(output, str) else json.dumps(output, ensure_ascii=False))
-
-
-def _error(error: Any) -> str:
-    message = object_or_empty(error).get("message", error)
-    return message if isinstance(message, str) and message else "The service reported an error and said no more."
 
 
 def _first(mapping: Mapping[str, Any], *keys: str) -> Any:

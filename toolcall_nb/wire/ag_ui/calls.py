@@ -78,7 +78,9 @@ class CallWriter:
         """Appends input. Input that is not JSON is a custom event, since other readers take arguments for JSON."""
         call = self._calls.get(event.tool_call_id)
         delta = event.input_text_delta
-        if call is None or not call.is_open or not _may_be_json(call, delta):
+        if call is not None and call.is_json is None and delta.strip():
+            call.is_json = delta.lstrip().startswith(("{", "["))
+        if call is None or not call.is_open or call.is_json is False:
             yield custom_event(event)
         elif delta:
             call.text.add(delta)
@@ -213,12 +215,6 @@ class CallWriter:
 
 def _arguments(call: _Call, delta: str) -> Object:
     return {"type": "TOOL_CALL_ARGS", "toolCallId": call.native, "delta": delta}
-
-
-def _may_be_json(call: _Call, delta: str) -> bool:
-    if call.is_json is None and delta.strip():
-        call.is_json = delta.lstrip().startswith(("{", "["))
-    return call.is_json is not False
 
 
 def _has_written(call: _Call, value: Json) -> bool:

@@ -48,7 +48,10 @@ class AgUiEncoder:
 
     def close(self) -> bytes:
         """Returns the end of the run, if it has not ended."""
-        return b"".join(map(self._frames.frame, self._last()))
+        events = [] if self._runs else [self._begin_run(None)]
+        if self._is_running:
+            events += self._end_run(None)
+        return b"".join(map(self._frames.frame, events))
 
     # The run
 
@@ -78,12 +81,6 @@ class AgUiEncoder:
     def _begin_message(self, event: ev.Start) -> None:
         self._role = event.role if event.role in _ROLES else "assistant"
         self._parent = None
-
-    def _last(self) -> Iterator[Object]:
-        if not self._runs:
-            yield self._begin_run(None)
-        if self._is_running:
-            yield from self._end_run(None)
 
     def _finish(self, event: ev.Finish | ev.Abort) -> Iterator[Object]:
         """Ends the message. The end of an assistant's message also ends the run."""
