@@ -1,9 +1,9 @@
 """Converts messages to the AI SDK's UI messages (`to_ui`) and back (`from_ui`), which its front ends keep and send.
 
-Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77. What its parts have no field for is kept where
-its readers skip it: an interrupted call is an ``output-error`` with ``interrupted``; the displayed result, printed
-output and the like are under ``toolcall``, and so is, in a message's metadata, the reason why it ended early; an error
-is a ``data-error`` part. Ids of text blocks are not kept.
+Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77, also ``ToolUIPart`` and ``DynamicToolUIPart``.
+Content that its parts have no field for is kept where its readers skip it: an interrupted call is an ``output-error``
+with ``interrupted``; the displayed result, printed output and the like are under ``toolcall``, and so is, in a
+message's metadata, the reason why it ended early; an error is a ``data-error`` part. Ids of text blocks are not kept.
 """
 
 from __future__ import annotations
@@ -287,17 +287,18 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     name = (get(part, "toolName", str) if is_dynamic else kind.removeprefix("tool-")) or "tool"
     ours = get(part, OWN_FIELD, dict) or {}
     state = _state_of(part, ours)
-    is_interrupted = state is State.INTERRUPTED
+    missing_input = None if state is State.INPUT_AVAILABLE else MISSING
+    approval = _values(as_mapping(part.get("approval")), _APPROVAL)
     return ToolCall(
         id=get(part, "toolCallId", str) or "tool-call",
         name=name,
         state=state,
-        input=_input(part, state),
+        input=MISSING if state is State.INPUT_STREAMING else part.get("input", missing_input),
         output=part.get("output", None if state is State.OUTPUT_AVAILABLE else MISSING),
-        error=None if is_interrupted else get(part, "errorText", str),
+        error=None if state is State.INTERRUPTED else get(part, "errorText", str),
         input_text=(get(part, "rawInput", str) or "") if "input" not in part else "",
         original_input=ours.get("originalInput", MISSING),
-        approval=_approval(part.get("approval")),
+        approval=Approval(**approval) if "id" in approval else None,
         dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
         extra=split_extra(part, _STANDARD)[1],
         **_values(part, _FIELDS),
@@ -317,15 +318,3 @@ def _state_of(part: Mapping[str, Any], ours: Mapping[str, Any]) -> State:
     if part.get("preliminary") is True and state_name == State.OUTPUT_AVAILABLE:
         state_name = ours.get("state", State.INPUT_AVAILABLE)
     return next((state for state in State if state == state_name), State.INPUT_AVAILABLE)
-
-
-def _input(part: Mapping[str, Any], state: State) -> Any:
-    if state is State.INPUT_STREAMING:
-        return MISSING
-    return part.get("input", None if state is State.INPUT_AVAILABLE else MISSING)
-
-
-def _approval(approval: Any) -> Approval | None:
-    if get(approval, "id", str) is None:
-        return None
-    return Approval(**_values(approval, _APPROVAL))

@@ -345,16 +345,12 @@ def _mode_of(item: Any) -> tuple[str | None, Any]:
         if type(first) is tuple and all(isinstance(name, str) for name in first[:_LOOK_AT]):  # of a subgraph
             return _mode_of(item[1:] if len(item) == 3 else last)
         if len(item) == 2 and isinstance(first, str) and first in _MODES:
-            return (first, last) if _fits(first, last) else (None, None)
+            is_pair = type(last) is tuple and len(last) == 2
+            fits = is_pair if first == "messages" else first == "custom" or isinstance(last, dict)
+            return (first, last) if fits else (None, None)
         if len(item) == 2 and type(last) is dict and type(first) is not tuple and message_of(first) is not None:
             return "messages", item
     return (None, None)
-
-
-def _fits(mode: str, data: Any) -> bool:
-    if mode == "messages":
-        return type(data) is tuple and len(data) == 2
-    return mode == "custom" or isinstance(data, dict)
 
 
 def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
