@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters import format_of_item, format_of_whole
-from toolcall_nb.adapters.google.arguments import PartialArguments
 from toolcall_nb.adapters.google.generate_content import GoogleAdapter
+from toolcall_nb.adapters.google.parts import PartialArguments
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
     CustomPart,

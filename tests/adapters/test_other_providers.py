@@ -13,9 +13,9 @@ from tests.support.adapter_streams import broken_streams, prefixes, read_events,
 from tests.support.strategies import json_values
 from toolcall_nb.adapters import format_of_item, format_of_whole
 from toolcall_nb.adapters.base import Adapter
-from toolcall_nb.adapters.bedrock.converse import BedrockAdapter
-from toolcall_nb.adapters.cohere.chat import CohereAdapter
-from toolcall_nb.adapters.ollama.chat import OllamaAdapter
+from toolcall_nb.adapters.bedrock import BedrockAdapter
+from toolcall_nb.adapters.cohere import CohereAdapter
+from toolcall_nb.adapters.ollama import OllamaAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import (
     CustomPart,

@@ -12,7 +12,7 @@ from tests.adapters.conversation import _CONNECTOR, _REFERENCE, CONVERSATION, It
 from tests.support.adapter_streams import broken_streams, prefixes, read_events, read_items, read_whole
 from tests.support.strategies import json_values
 from toolcall_nb.adapters.google.interactions import InteractionsAdapter
-from toolcall_nb.adapters.mistral.conversations import MistralAdapter
+from toolcall_nb.adapters.mistral import MistralAdapter
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, ReasoningPart, SourceUrlPart, TextPart
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
 from toolcall_nb import Transcript, create_stream_chunks
-from toolcall_nb.adapters.ai_sdk.calls import from_tool_part, to_tool_part
+from toolcall_nb.adapters.ai_sdk.messages import from_tool_part, to_tool_part
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import from_dict, to_dict
 from toolcall_nb.core.transcript import Message, State, ToolCall

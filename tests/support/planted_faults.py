@@ -110,8 +110,8 @@ FAULTS = (
     Fault(
         "a comment in an event stream becomes an event's data",
         "wire/sse.py",
-        'return self._field(name, value.removeprefix(" ")) if name else []',
-        'return self._field(name or "data", value.removeprefix(" "))',
+        'case "data":',
+        'case "data" | "":',
         "tests/wire/test_sse.py",
     ),
     Fault(

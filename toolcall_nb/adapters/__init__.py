@@ -1,8 +1,8 @@
 """Adapters: read streams, replies and message lists of SDKs and agent libraries as events, without importing them.
 
-recognise.py decides once what an object is, and lists all `FORMATS`. Each provider or framework
-has a package, whose ``__init__`` names the formats that it reads. base.py defines `Adapter` and `Format`, and
-assembler.py turns deltas into well-formed events.
+recognise.py decides once what an object is, and lists all `FORMATS`. Each provider or framework has a module, or a
+package whose ``__init__`` names the formats that it reads. base.py defines `Adapter` and `Format`, and assembler.py
+turns deltas into well-formed events.
 """
 
 from __future__ import annotations

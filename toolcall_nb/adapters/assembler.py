@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -28,11 +29,11 @@ class _Block(Struct):
 
 
 class _Call(Struct):
-    """A tool call. ``about``: further fields of its events."""
+    """A tool call. ``fields``: further fields of its events."""
 
     id: str
     name: str
-    about: Object
+    fields: Object
     written: list[str] = field(default_factory=list)
     awaited: Json = MISSING
     is_whole: bool = False
@@ -79,9 +80,17 @@ class Assembler:
         if self._has_ended:
             return []
         ends = [*self.end_block(), *self.end_calls()]
-        ends = [*(() if self._has_begun else self.start()), *ends, *self._end_awaiting(self.reason in COMPLETE_REASONS)]
+        begins = [] if self._has_begun else self.start()
+        ends = [*begins, *ends, *self._end_awaiting(self.reason in COMPLETE_REASONS)]
         self._has_ended = True
         return [*ends, ev.Finish(finish_reason=self.reason, message_metadata=self.metadata or None)]
+
+    def describe(self, model: str | None = None, usage: Mapping[str, int] | None = None) -> None:
+        """Adds the model and the token counts to the metadata; an empty value changes nothing."""
+        if model:
+            self.metadata["model"] = model
+        if usage:
+            self.metadata["usage"] = usage
 
     def other(self, event: Event | None) -> list[Event]:
         """Adds a source, a file, a step or the like between the blocks; None adds nothing. An error ends the calls."""
@@ -145,8 +154,8 @@ class Assembler:
         block, self._block = self._block, None
         if block is None:
             return ends
-        known = {**block.metadata, **(metadata or {})} or None
-        return [*ends, (ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, known), *block.after]
+        all_metadata = {**block.metadata, **(metadata or {})} or None
+        return [*ends, (ev.TextEnd if block.is_text else ev.ReasoningEnd)(block.id, all_metadata), *block.after]
 
     def annotate(self, metadata: Object) -> list[Event]:
         """Adds metadata to the open block, for its end; without an open block, an empty reasoning carries it."""
@@ -171,27 +180,27 @@ class Assembler:
     def _grow(
         self, is_text: bool, delta: str, key: Any, metadata: Object | None, *, opens: bool = False
     ) -> list[Event]:
-        found = self.start()
+        events = self.start()
         if self._block is None or (self._block.is_text, self._block.key) != (is_text, key):
             if not delta and is_text and not opens:
-                return found
-            found += self.end_block() if is_text or self._block is not None else []
+                return events
+            events += self.end_block() if is_text or self._block is not None else []
             self._blocks += 1
             self._block = _Block(is_text, key, f"{'text' if is_text else 'reasoning'}-{self._blocks}")
-            found.append((ev.TextStart if is_text else ev.ReasoningStart)(self._block.id, metadata))
+            events.append((ev.TextStart if is_text else ev.ReasoningStart)(self._block.id, metadata))
         if delta:
-            found.append((ev.TextDelta if is_text else ev.ReasoningDelta)(self._block.id, delta))
-        return found
+            events.append((ev.TextDelta if is_text else ev.ReasoningDelta)(self._block.id, delta))
+        return events
 
     # Tool calls
 
-    def begin_call(self, key: Any, call_id: str | None, name: str, **about: Any) -> list[Event]:
-        """Begins a call, unless ``key`` is known. ``about``: further fields of its start."""
+    def begin_call(self, key: Any, call_id: str | None, name: str, **fields: Any) -> list[Event]:
+        """Begins a call, unless ``key`` is known. ``fields``: further fields of its start."""
         if key in self._calls:
             return []
-        call = self._calls[key] = _Call(self._own_id(call_id), name, about)
+        call = self._calls[key] = _Call(self._unique_id(call_id), name, fields)
         self._register(call, call_id)
-        return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **about)]
+        return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **fields)]
 
     def reserve_id(self, call_id: str) -> None:
         """Gives no new call this id."""
@@ -223,12 +232,12 @@ class Assembler:
         except (ValueError, RecursionError):
             return False
 
-    def describe_call(self, key: Any, name: str | None = None, **about: Any) -> None:
+    def describe_call(self, key: Any, name: str | None = None, **fields: Any) -> None:
         """Sets a call's whole name or metadata, for the event that completes its arguments."""
         call = self._calls.get(key)
         if call is not None:
             call.name = name or call.name
-            call.about = {**call.about, **{field: value for field, value in about.items() if value is not None}}
+            call.fields = call.fields | {label: value for label, value in fields.items() if value is not None}
 
     def grow_name(self, key: Any, more: str) -> None:
         """Adds to a call's name, until its arguments begin. A piece that repeats the whole name adds nothing."""
@@ -242,10 +251,10 @@ class Assembler:
         if call is None or call.is_whole:
             return []
         call.written.clear()
-        return [ev.ToolInputStart(call.id, call.name, **call.about)]
+        return [ev.ToolInputStart(call.id, call.name, **call.fields)]
 
-    def end_call(self, key: Any, given: Json = MISSING, *, may_be_cut: bool = False) -> list[Event]:
-        """Completes a call's arguments: the value ``given``, or the JSON text so far. Empty text means ``{}``.
+    def end_call(self, key: Any, arguments: Json = MISSING, *, may_be_cut: bool = False) -> list[Event]:
+        """Completes a call's arguments: the value ``arguments``, or the JSON text so far. Empty text means ``{}``.
 
         JSON text says itself where it ends. Empty text does not, nor does a value with ``may_be_cut``, which is made
         from what has come so far: these wait until something follows, or the message ends.
@@ -255,19 +264,19 @@ class Assembler:
             return []
         call.is_whole = True
         text = well_formed("".join(call.written))
-        if may_be_cut or (given is MISSING and not text.strip()):
-            call.awaited = {} if given is MISSING else given
+        if may_be_cut or (arguments is MISSING and not text.strip()):
+            call.awaited = {} if arguments is MISSING else arguments
             self._awaiting.append(call)
             return []
-        if given is not MISSING:
-            return [ev.ToolInputAvailable(call.id, call.name, given, **call.about)]
+        if arguments is not MISSING:
+            return [ev.ToolInputAvailable(call.id, call.name, arguments, **call.fields)]
         try:
-            return [ev.ToolInputAvailable(call.id, call.name, json.loads(text), **call.about)]
+            return [ev.ToolInputAvailable(call.id, call.name, json.loads(text), **call.fields)]
         except (ValueError, RecursionError):
             call.has_ended = True
             is_cut = self.reason is not None and self.reason not in COMPLETE_REASONS
             error = cut_off_error(self.reason) if is_cut else NO_JSON
-            return [ev.ToolInputError(call.id, call.name, text, error, **call.about)]
+            return [ev.ToolInputError(call.id, call.name, text, error, **call.fields)]
 
     def complete_calls(self) -> list[Event]:
         """Completes the calls that wait (see `end_call`), because something follows them."""
@@ -278,29 +287,29 @@ class Assembler:
         ends: list[Event] = []
         for call in calls:
             if is_complete:
-                ends.append(ev.ToolInputAvailable(call.id, call.name, call.awaited, **call.about))
+                ends.append(ev.ToolInputAvailable(call.id, call.name, call.awaited, **call.fields))
             else:
                 call.has_ended = True
-                given = "".join(call.written) or call.awaited
-                ends.append(ev.ToolInputError(call.id, call.name, given, cut_off_error(self.reason), **call.about))
+                arguments = "".join(call.written) or call.awaited
+                ends.append(ev.ToolInputError(call.id, call.name, arguments, cut_off_error(self.reason), **call.fields))
         return ends
 
     def end_calls(self) -> list[Event]:
         """Completes the arguments of all calls."""
         return [event for key in list(self._calls) for event in self.end_call(key)]
 
-    def output(self, call_id: str, value: Json, **about: Any) -> list[Event]:
+    def output(self, call_id: str, value: Json, **fields: Any) -> list[Event]:
         """Ends a call with its output; returns nothing for a call that is unknown or has ended."""
-        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, value, **about))
+        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, value, **fields))
 
-    def failure(self, call_id: str, error: str, **about: Any) -> list[Event]:
+    def failure(self, call_id: str, error: str, **fields: Any) -> list[Event]:
         """Ends a call with an error; returns nothing for a call that is unknown or has ended."""
-        return self.outcome(call_id, ev.ToolOutputError(call_id, error, **about))
+        return self.outcome(call_id, ev.ToolOutputError(call_id, error, **fields))
 
     def outcome(self, call_id: str, event: Any, name: str | None = None) -> list[Event]:
         """Ends a call with this event; returns nothing for a call that is unknown or has ended.
 
-        If the provider gave this id to several calls, the first open one ends, and the event gets that call's own id.
+        If the provider gave this id to several calls, the first open one ends, and the event gets that call's id.
         An empty id means `open_call`: providers and programs leave ids out.
         """
         if not call_id and not getattr(event, "provider_executed", None):
@@ -313,11 +322,11 @@ class Assembler:
         return [*begins, event if event.tool_call_id == call.id else replace(event, tool_call_id=call.id)]
 
     def rename_call(self, key: Any, call_id: str) -> list[Event]:
-        """Gives an open call the id that turned out to be its own. The call keeps its content."""
+        """Gives an open call another id, by which the provider goes on to name it. The call keeps its content."""
         call = self._calls.get(key)
-        if call is None or any(known is call for known in self._by_id.get(call_id, [])) or call.has_ended:
+        if call is None or any(other is call for other in self._by_id.get(call_id, [])) or call.has_ended:
             return []
-        old, call.id = call.id, self._own_id(call_id)
+        old, call.id = call.id, self._unique_id(call_id)
         self._register(call, call_id)
         return [ev.ToolRetracted(old, successor=call.id)]
 
@@ -327,7 +336,7 @@ class Assembler:
         With a name, it is the first with this name. Calls that the provider runs are left out.
         """
         calls = (call for call in self._calls.values() if not call.has_ended and name in (None, call.name))
-        return next((call.id for call in calls if not call.about.get("provider_executed")), None)
+        return next((call.id for call in calls if not call.fields.get("provider_executed")), None)
 
     def knows(self, call_id: str) -> bool:
         """Whether a call with this id has begun."""
@@ -343,13 +352,13 @@ class Assembler:
         call = self._calls.get(key)
         return "" if call is None else call.name
 
-    def _register(self, call: _Call, given: str | None) -> None:
-        for name in {call.id, given or call.id}:
+    def _register(self, call: _Call, provider_id: str | None) -> None:
+        for name in {call.id, provider_id or call.id}:
             self._by_id.setdefault(name, []).append(call)
 
-    def _own_id(self, given: str | None) -> str:
-        own = given or "call_1"
-        while own in self._by_id:
-            number = self._numbers[given] = self._numbers.get(given, 1) + 1
-            own = f"{given}-{number}" if given else f"call_{number}"
-        return own
+    def _unique_id(self, provider_id: str | None) -> str:
+        unique_id = provider_id or "call_1"
+        while unique_id in self._by_id:
+            number = self._numbers[provider_id] = self._numbers.get(provider_id, 1) + 1
+            unique_id = f"{provider_id}-{number}" if provider_id else f"call_{number}"
+        return unique_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.core import events as ev
@@ -56,29 +56,26 @@ class Sources:
     """The sources of one message: each URL and each document once, numbered from 1."""
 
     def __init__(self) -> None:
-        self._known: set[Any] = set()
+        self._keys: set[str] = set()
 
     def page(self, url: Any, title: Any = None, metadata: Object | None = None) -> Event | None:
         """Returns the event of a web page; None if it is a repetition or has no URL."""
         if not isinstance(url, str) or not url or not self.is_new(url):
             return None
-        return ev.SourceUrl(self._number(), url, title if isinstance(title, str) else None, metadata)
+        return ev.SourceUrl(f"source-{len(self._keys)}", url, title if isinstance(title, str) else None, metadata)
 
     def document(self, key: Any, media_type: str, title: Any, metadata: Object | None = None) -> Event | None:
         """Returns the event of a document, which ``key`` (JSON) identifies; None for a repetition."""
         if not self.is_new(as_json_text(["document", key])):
             return None
         name = title if isinstance(title, str) and title else "Document"
-        return ev.SourceDocument(self._number(), media_type, name, provider_metadata=metadata)
+        return ev.SourceDocument(f"source-{len(self._keys)}", media_type, name, provider_metadata=metadata)
 
     def is_new(self, key: str) -> bool:
-        """Whether this key comes for the first time; it is known from then on."""
-        is_new = key not in self._known
-        self._known.add(key)
+        """Whether this key comes for the first time; it is no longer new then."""
+        is_new = key not in self._keys
+        self._keys.add(key)
         return is_new
-
-    def _number(self) -> str:
-        return f"source-{len(self._known)}"
 
 
 def usage_of(reported: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -87,14 +84,17 @@ def usage_of(reported: Mapping[str, Any], names: Mapping[str, Sequence[str]]) ->
     ``names`` gives the provider's path by our name, or several paths whose counts are added. Our names are
     ``inputTokens`` (including cached ones), ``outputTokens`` (including reasoning), ``totalTokens``,
     ``cachedInputTokens``, ``cacheWriteTokens``, ``reasoningTokens``. A path ``a.b`` is the field ``b`` within ``a``.
-    Values that are no counts are left out.
+    Values that are not counts are ignored.
     """
-    found: dict[str, int] = {}
-    for own, paths in names.items():
-        counts = [count for path in ((paths,) if isinstance(paths, str) else paths) for count in _at(reported, path)]
-        if counts:
-            found[own] = sum(counts)
-    return found
+    usage: dict[str, int] = {}
+    for name, paths in names.items():
+        for path in (paths,) if isinstance(paths, str) else paths:
+            count: Any = reported
+            for field in path.split("."):
+                count = count.get(field) if isinstance(count, Mapping) else None
+            if isinstance(count, int | float) and not isinstance(count, bool) and 0 <= count < _MAX_COUNT:
+                usage[name] = usage.get(name, 0) + int(count)
+    return usage
 
 
 def add_counts(usages: Iterable[Mapping[str, int]]) -> dict[str, int]:
@@ -104,10 +104,3 @@ def add_counts(usages: Iterable[Mapping[str, int]]) -> dict[str, int]:
         for name, count in usage.items():
             total[name] = total.get(name, 0) + count
     return total
-
-
-def _at(reported: Any, path: str) -> Iterator[int]:
-    for name in path.split("."):
-        reported = reported.get(name) if isinstance(reported, Mapping) else None
-    if isinstance(reported, int | float) and not isinstance(reported, bool) and 0 <= reported < _MAX_COUNT:
-        yield int(reported)

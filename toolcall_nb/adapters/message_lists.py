@@ -5,23 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
 
+from toolcall_nb.adapters.base import Adapter
 from toolcall_nb.adapters.common_events import custom_part_event
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import get, object_fields
 
-
-class _Turn(Protocol):
-    def take(self, item: Any) -> list[Event]: ...
-
-    def close(self) -> list[Event]: ...
-
-
-_T = TypeVar("_T", bound=_Turn)
+_T = TypeVar("_T", bound=Adapter)
 
 
 class Turns(Generic[_T]):
@@ -40,23 +33,23 @@ class Turns(Generic[_T]):
             self._turns.append(self._begin())
             self._is_open = True
         turn = self._turns[-1]
-        found = turn.take(item)
-        for event in found:
+        events = turn.take(item)
+        for event in events:
             if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError):
                 turns = self._by_call.setdefault(event.tool_call_id, [])
                 turns += [turn] if not turns or turns[-1] is not turn else []
-        self.events += found
+        self.events += events
 
     def answer(self, give: Callable[[_T], list[Event]], call_id: str | None = None) -> bool:
         """Adds a tool result. ``give`` is called with each turn, the latest first, until one returns events.
 
-        With ``call_id``, these are the turns with that call; one that returns nothing has ended it, and is not asked
-        again.
+        With ``call_id``, these are the turns with that call; one that returns nothing has ended it, and is not
+        called again.
         """
         turns = list(self._turns) if call_id is None else self._by_call.get(call_id, [])
         while turns:
-            if found := give(turns[-1]):
-                self.events += found
+            if events := give(turns[-1]):
+                self.events += events
                 return True
             turns.pop()
         return False
@@ -69,11 +62,11 @@ class Turns(Generic[_T]):
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         """Adds a message of the user or the system; one without parts is left out."""
-        given = list(parts)
-        if given:
+        prompt = list(parts)
+        if prompt:
             self.end()
-            own = "system" if role in ("system", "developer") else "user"
-            self.events += prompt_events(own, given, message_id, metadata)
+            ours = "system" if role in ("system", "developer") else "user"
+            self.events += prompt_events(ours, prompt, message_id, metadata)
 
     def end(self) -> None:
         """Ends the assistant's turn."""
@@ -89,14 +82,14 @@ def prompt_events(
     metadata: Mapping[str, Any] | None = None,
 ) -> list[Event]:
     """Returns the events of a complete user or system message; each text is a block of its own."""
-    found: list[Event] = [ev.Start(message_id=message_id, message_metadata=metadata or None, role=role)]
+    events: list[Event] = [ev.Start(message_id=message_id, message_metadata=metadata or None, role=role)]
     for number, part in enumerate(parts, 1):
         if isinstance(part, str):
             block = f"text-{number}"
-            found += [ev.TextStart(block), ev.TextDelta(block, part), ev.TextEnd(block)]
+            events += [ev.TextStart(block), ev.TextDelta(block, part), ev.TextEnd(block)]
         else:
-            found.append(part)
-    return [*found, ev.Finish()]
+            events.append(part)
+    return [*events, ev.Finish()]
 
 
 class BlockMessages(Generic[_T]):
@@ -130,31 +123,31 @@ class BlockMessages(Generic[_T]):
         """The events so far."""
         return self._turns.events
 
-    def take(self, given: Any, message_id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
+    def take(self, item: Any, message_id: str | None = None, metadata: Mapping[str, Any] | None = None) -> None:
         """Reads the next message. ``message_id`` and ``metadata`` are those of a message of the user or the system."""
-        message = object_fields(given)
+        message = object_fields(item)
         if message.get("role") == self._assistant:
             self._turns.assistant(self._item(message))
         else:
-            self._turns.other(str(message.get("role")), self._prompt_parts(message), message_id, metadata)
+            parts = [part for block in self._blocks(message) if (part := self._prompt_part(block)) is not None]
+            self._turns.other(str(message.get("role")), parts, message_id, metadata)
 
     def close(self) -> None:
         """Ends the assistant's turn."""
         self._turns.end()
 
-    def _give(self, block: Mapping[str, Any], turn: _T) -> list[Event]:
-        return self._result(turn, block)
-
-    def _prompt_parts(self, message: Mapping[str, Any]) -> Iterator[str | Event]:
-        for given in self._blocks(message):
-            block = {"text": given} if isinstance(given, str) else object_fields(given)
-            if self._is_result(block) and self._turns.answer(partial(self._give, block), self._result_id(block)):
-                continue
-            if (text := get(block, "text", str)) is not None:
-                yield text
-            elif block:
-                kind = get(block, "type", str) or next(iter(block))
-                yield self._file(block) or custom_part_event(self._provider, kind, block)
+    def _prompt_part(self, item: Any) -> str | Event | None:
+        """Returns a block's text, file or custom part; None for an empty block and for a call's result."""
+        block = {"text": item} if isinstance(item, str) else object_fields(item)
+        if self._is_result(block) and self._turns.answer(
+            lambda turn: self._result(turn, block), self._result_id(block)
+        ):
+            return None
+        text: str | None = get(block, "text", str)
+        if text is not None or not block:
+            return text
+        kind = get(block, "type", str) or next(iter(block))
+        return self._file(block) or custom_part_event(self._provider, kind, block)
 
 
 def read_message_list(messages: Iterable[Any], reader: BlockMessages[Any]) -> list[Event]:

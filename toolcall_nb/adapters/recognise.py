@@ -1,8 +1,8 @@
 """Decides what an object is: which format it has, and how its events are read. `recognise_source` begins.
 
-An object is recognised by its type's name and its shape; it is not called, entered or consumed. Recognising runs
-through all formats, so callers do it once and pass the `Recognised` on. To add a provider, write a package with a
-`Format` and list it in `FORMATS`.
+An object is recognised by its type's name and its shape; it is not called, entered or consumed. Recognising may try
+all formats, so callers do it once and pass the `Recognised` on. To add a provider, write a module or package with a
+`Format`, and list it in `FORMATS`.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ def wire_of_response(content_type: str | None, headers: Mapping[str, str], value
     The AI SDK's stream has a header of its own; the others are recognised by the first of the stream's ``values`` that
     is one of their events.
     """
-    own = {name.lower() for name in headers}
+    names = {name.lower() for name in headers}
     for wire in WIRES.values():
-        if own & wire.headers.keys():
+        if names & wire.headers.keys():
             return wire.name
     if (content_type or "").partition(";")[0].strip().lower() not in _STREAM_TYPES:
         return None
@@ -111,9 +111,8 @@ def wire_of_response(content_type: str | None, headers: Mapping[str, str], value
 def recognised(content_type: str | None, headers: Mapping[str, str], first_bytes: bytes) -> str | None:
     """Returns the name of the wire that a response is in, or None, also while ``first_bytes`` hold no whole event."""
     json = EventJson()
-    values = [
-        value for sent in SseDecoder(is_whole=json.is_whole).feed(first_bytes) for value in json.values(sent.data)
-    ]
+    events = SseDecoder(is_whole=json.is_whole).feed(first_bytes)
+    values = [value for event in events for value in json.values(event.data)]
     return wire_of_response(content_type, headers, values)
 
 

@@ -21,6 +21,10 @@ DONE = "[DONE]"
 """The data of the last event of a complete stream, in the wires that have one."""
 
 
+NO_MESSAGE = "The service reported an error and said no more."
+"""The text of an error that has no message."""
+
+
 class Decoder(Protocol):
     """Reads one response: `feed` its bytes, cut anywhere, then `close`.
 
@@ -65,7 +69,7 @@ class EncoderOptions(Struct, frozen=True):
 
     thread_id: str | None = None
     run_id: str | None = None
-    known: Container[str] | None = None
+    tools: Container[str] | None = None
     numbered: bool | str = False
 
 
@@ -121,14 +125,11 @@ class EventJson:
         except RecursionError:
             return [NotJson(data)]
         except ValueError:
-            return self._values_by_line(data) if "\n" in data else [NotJson(data)]
-
-    def _values_by_line(self, data: str) -> list[Json]:
-        """Parses line by line, since events without blank lines between them may follow a line that is not JSON."""
-        lines = [
-            self._parsed[1] if line != DONE and self.is_whole(line) else NotJson(line) for line in data.split("\n")
-        ]
-        return lines if any(isinstance(line, dict) for line in lines) else [NotJson(data)]
+            # events without blank lines between them may follow a line that is not JSON
+            lines = [
+                self._parsed[1] if line != DONE and self.is_whole(line) else NotJson(line) for line in data.split("\n")
+            ]
+            return lines if any(isinstance(line, dict) for line in lines) else [NotJson(data)]
 
 
 class JsonEvents:
@@ -162,17 +163,16 @@ class JsonEvents:
 
     def feed(self, data: bytes) -> list[Event]:
         """Returns the events that these bytes complete."""
-        events: list[Event] = []
-        for sent in self._sse.feed(data):
-            for value in self._json.values(sent.data):
-                events += self.take(value)
-        return events
+        values = (value for sent in self._sse.feed(data) for value in self._json.values(sent.data))
+        return [event for value in values for event in self.take(value)]
 
     def take(self, value: Json) -> list[Event]:
         """Returns the events of one JSON value of the stream, for a caller that has parsed it already."""
         if not isinstance(value, dict):
             self.is_over = self.is_over or value == DONE
-            return [] if value in (DONE, "") else [_no_object(value)]
+            if value in (DONE, ""):
+                return []
+            return [ev.Diagnostic(f"An event of the stream holds no JSON object, but {value!r:.200}.", ev.LEFT_OUT)]
         events: list[Event] = []
         try:
             events.extend(self._on_object(value))
@@ -190,17 +190,13 @@ class JsonEvents:
 
 def json_objects(stream: bytes) -> list[Object]:
     """Returns the objects of a whole stream, in any wire. Raises `WireError` for an event that is not an object."""
-    decoder = JsonEvents(lambda found: iter([ev.Other("object", extra=found)]), lambda _: iter(()))
+    decoder = JsonEvents(lambda fields: iter([ev.Other("object", extra=fields)]), lambda _: iter(()))
     objects: list[Object] = []
     for event in (*decoder.feed(stream), *decoder.close()):
         if not isinstance(event, ev.Other):
             raise WireError(f"event {len(objects) + 1}, is no JSON object")
         objects.append(event.extra)
     return objects
-
-
-def _no_object(value: Json) -> Event:
-    return ev.Diagnostic(f"An event of the stream holds no JSON object, but {value!r:.200}.", ev.LEFT_OUT)
 
 
 def mark_as_cut_off(event: Event) -> Event:

@@ -17,13 +17,12 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost
+from toolcall_nb.wire.base import NO_MESSAGE, Frames, JsonEvents, Wire, connection_lost
 
 TOOLS_USED = "tools-used"
 """The name, and the id, of the data part for ``tool_usage``."""
 
 _log = logger(__name__)
-_NO_MESSAGE = "The service reported an error and said no more."
 
 
 class ChatDecoder(JsonEvents):
@@ -49,7 +48,7 @@ class ChatDecoder(JsonEvents):
                 yield from self._over(ev.Finish(finish_reason="stop", message_metadata=metadata))
             case "error":
                 message = event.get("message")
-                yield ev.Error(message if isinstance(message, str) and message else _NO_MESSAGE)
+                yield ev.Error(message if isinstance(message, str) and message else NO_MESSAGE)
                 yield from self._over(ev.Finish(finish_reason="error"))
             case other:
                 yield _left_out(f"The stream has an event of the type {other!r:.80}: {event!r:.200}.")
@@ -112,17 +111,17 @@ def _left_out(message: str) -> Event:
 class ChatEncoder:
     """Writes the contract's events.
 
-    ``tool_usage`` is cumulative and is sent as soon as a call begins. A name that is not in ``known`` is logged and
+    ``tool_usage`` is cumulative and is sent as soon as a call begins. A name that is not one of ``tools`` is logged and
     left out. A blank line separates text parts. Front ends stop reading at an ``error``, so errors are sent by `close`
     instead of the ``end``.
     """
 
-    def __init__(self, thread_id: str = "", known: Container[str] | None = None, numbered: bool | str = False) -> None:
+    def __init__(self, thread_id: str = "", tools: Container[str] | None = None, numbered: bool | str = False) -> None:
         self._thread_id = thread_id
-        self._known = known
+        self._offered = tools
         self._frames = Frames(numbered)
         self._tools: dict[str, None] = {}
-        self._unknown: set[str] = set()
+        self._logged: set[str] = set()
         self._calls: set[str] = set()  # of the current message
         self._errors: list[str] = []
         self._is_assistant = True  # whether the current message is the assistant's
@@ -163,11 +162,11 @@ class ChatEncoder:
     def _used(self, names: list[str]) -> bytes:
         before = len(self._tools)
         for name in names:
-            if self._known is None or name in self._known:
+            if self._offered is None or name in self._offered:
                 if name.strip():
                     self._tools[name] = None
-            elif name not in self._unknown:
-                self._unknown.add(name)
+            elif name not in self._logged:
+                self._logged.add(name)
                 _log.warning("tool_usage leaves out %.200r, which is none of the tools that are offered", name)
         return self._frames.frame({"type": "tool_usage", "tools": [*self._tools]}) if len(self._tools) > before else b""
 
@@ -180,6 +179,6 @@ CHAT_WIRE = Wire(
         "assistant's messages."
     ),
     decoder=ChatDecoder,
-    encoder=lambda options: ChatEncoder(options.thread_id or "", options.known, options.numbered),
+    encoder=lambda options: ChatEncoder(options.thread_id or "", options.tools, options.numbered),
     sends=lambda kind, event: kind in ("chunk", "tool_usage", "end") or (kind == "error" and "message" in event),
 )

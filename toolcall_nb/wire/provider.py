@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
 from toolcall_nb.core.result_text import format_output
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.base import Frames, JsonEvents, Wire, connection_lost, object_or_empty
+from toolcall_nb.wire.base import NO_MESSAGE, Frames, JsonEvents, Wire, connection_lost, list_or_empty, object_or_empty
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
@@ -80,7 +80,8 @@ class Envelopes:
             case "chain-error":
                 self._reason, self._is_over = "error", True
                 yield from self._end_text()
-                yield ev.Error(_error(data.get("error")))
+                message = object_or_empty(data.get("error")).get("message", data.get("error"))
+                yield ev.Error(message if isinstance(message, str) and message else NO_MESSAGE)
             case "chain-completed":
                 self._is_over = True
 
@@ -102,10 +103,10 @@ class Envelopes:
     def _completed(self, data: Mapping[str, Any]) -> Iterator[Event]:
         response = object_or_empty(data.get("response"))
         text = response.get("text")
-        rest = _beyond("".join(self._streamed or ()), text) if isinstance(text, str) else ""
-        if rest:
-            yield from self._text(rest)
-        elif rest is None:
+        remaining_text = _remaining_text("".join(self._streamed or ()), text) if isinstance(text, str) else ""
+        if remaining_text:
+            yield from self._text(remaining_text)
+        elif remaining_text is None:
             message = f"the text of provider-completed is not the text that was streamed, but {text!r}"
             yield ev.Diagnostic(message, "What was streamed was kept.")
         self._was_completed = True
@@ -124,23 +125,21 @@ class Envelopes:
 
     def _calls(self, calls: Any) -> Iterator[Event]:
         """Yields the calls that are new. A call without a name is ignored."""
-        for call in calls if isinstance(calls, list) else ():
-            given = object_or_empty(call)
-            name, call_id = _first(given, "name", "toolName"), _first(given, "id", "toolCallId")
+        for call in list_or_empty(calls):
+            fields = object_or_empty(call)
+            name, call_id = _first(fields, "name", "toolName"), _first(fields, "id", "toolCallId")
             if not isinstance(call_id, str) or not call_id:
                 call_id = f"call-{len(self._open) + 1}"
             if isinstance(name, str) and name and call_id not in self._open:
                 self._open[call_id] = True
                 yield from self._end_text()
-                yield _call(call_id, name, _first(given, "arguments", "args"))
+                yield _call(call_id, name, _first(fields, "arguments", "args"))
 
     def _results(self, data: Mapping[str, Any]) -> Iterator[Event]:
         """Yields the results in the envelope: its own, or those in the last of its messages."""
-        messages = data.get("messages")
-        last = object_or_empty(messages[-1]) if isinstance(messages, list) and messages else {}
-        content = last.get("content") if last.get("role") == "tool" else None
-        found: Iterable[Any] = content if isinstance(content, list) else ()
-        for result in (data, *map(object_or_empty, found)):
+        last = object_or_empty(next(reversed(list_or_empty(data.get("messages"))), None))
+        content = list_or_empty(last.get("content")) if last.get("role") == "tool" else []
+        for result in (data, *map(object_or_empty, content)):
             call_id, output = result.get("toolCallId"), result.get("result", MISSING)
             if output is not MISSING and isinstance(call_id, str) and self._open.get(call_id):
                 self._open[call_id] = False
@@ -228,8 +227,8 @@ class EnvelopeEncoder:
         return _envelope("tool-completed", messages=[{"role": "tool", "content": [{**result, **outcome}]}])
 
 
-def _beyond(streamed: str, text: str) -> str | None:
-    """Returns the rest of ``text`` after what was streamed of it, ignoring blanks; None if it is another text."""
+def _remaining_text(streamed: str, text: str) -> str | None:
+    """Returns the part of ``text`` that was not streamed, ignoring blanks; None if it is another text."""
     if text.startswith(streamed):
         return text[len(streamed) :]
     missing = len("".join(streamed.split()))
@@ -237,8 +236,8 @@ def _beyond(streamed: str, text: str) -> str | None:
         return None
     for word in _WORD.finditer(text):
         if missing <= len(word[0]):
-            rest = text[word.start() + missing :]
-            return rest if rest.strip() else ""
+            tail = text[word.start() + missing :]
+            return tail if tail.strip() else ""
         missing -= len(word[0])
     return ""
 
@@ -247,26 +246,20 @@ def _envelope(kind: str, **data: Json) -> Object:
     return {"type": "latitude-event", "data": {"type": kind, **data}}
 
 
-def _call(call_id: str, name: str, given: Json | Missing) -> Event:
-    if given is None or given is MISSING:
-        return ev.ToolInputAvailable(call_id, name, {})
-    if not isinstance(given, str):
-        return ev.ToolInputAvailable(call_id, name, given)
+def _call(call_id: str, name: str, arguments: Json | Missing) -> Event:
+    if not isinstance(arguments, str):
+        is_none = arguments is None or arguments is MISSING
+        return ev.ToolInputAvailable(call_id, name, {} if is_none else arguments)
     try:
-        return ev.ToolInputAvailable(call_id, name, json.loads(given or "{}"))
+        return ev.ToolInputAvailable(call_id, name, json.loads(arguments or "{}"))
     except (ValueError, RecursionError):
-        return ev.ToolInputError(call_id, name, given, "The arguments of a tool call are no valid JSON.")
+        return ev.ToolInputError(call_id, name, arguments, "The arguments of a tool call are no valid JSON.")
 
 
 def _ended(call_id: str, output: Json, is_error: bool) -> Event:
     if not is_error:
         return ev.ToolOutputAvailable(call_id, output)
     return ev.ToolOutputError(call_id, output if isinstance(output, str) else json.dumps(output, ensure_ascii=False))
-
-
-def _error(error: Any) -> str:
-    message = object_or_empty(error).get("message", error)
-    return message if isinstance(message, str) and message else "The service reported an error and said no more."
 
 
 def _first(mapping: Mapping[str, Any], *keys: str) -> Any:

@@ -59,25 +59,23 @@ class SseDecoder:
         """Returns the events that these bytes complete. Those before a refused line are returned before it raises."""
         if self.refusal is not None:
             raise WireError(self.refusal)
-        if self._after_cr and data:
+        if not data:
+            return []
+        if self._after_cr:
             data, self._after_cr = data.removeprefix(b"\n"), False
-        found: list[ServerSentEvent] = []
-        try:
-            if data:
-                self._read(data, found)
-        except WireError:
-            if not found:
-                raise
-        return found
-
-    def _read(self, data: bytes, found: list[ServerSentEvent]) -> None:
+        events: list[ServerSentEvent] = []
         start = 0
-        for line_end in _BREAK.finditer(data):
-            self._hold(data[start : line_end.start()])
-            found += self._line(self._take())
-            start = line_end.end()
-        self._hold(data[start:])
-        self._after_cr = start == len(data) and data.endswith(b"\r")
+        try:
+            for line_end in _BREAK.finditer(data):
+                self._hold(data[start : line_end.start()])
+                start = line_end.end()
+                events += self._end_line()
+            self._hold(data[start:])
+            self._after_cr = start == len(data) and data.endswith(b"\r")
+        except WireError:
+            if not events:
+                raise
+        return events
 
     def close(self) -> list[ServerSentEvent]:
         """Ends the stream. An event without its blank line is dropped, as the standard says."""
@@ -100,21 +98,16 @@ class SseDecoder:
         )
         raise WireError(self.refusal)
 
-    def _take(self) -> str:
-        """Returns the finished line. No character spans a line end, so each line is decoded by itself."""
+    def _end_line(self) -> list[ServerSentEvent]:
+        """Reads the finished line. No character spans a line end, so each line is decoded by itself."""
         line, self._held = self._held, bytearray()
         if self._is_first_line:
             line, self._is_first_line = line.removeprefix(_BOM), False
-        return line.decode("utf-8", "replace")
-
-    def _line(self, line: str) -> list[ServerSentEvent]:
         if not line:
             return self._dispatch()
-        name, _, value = line.partition(":")
-        return self._field(name, value.removeprefix(" ")) if name else []  # a line that begins with ":" is a comment
-
-    def _field(self, name: str, value: str) -> list[ServerSentEvent]:
-        match name:
+        name, _, value = line.decode("utf-8", "replace").partition(":")
+        value = value.removeprefix(" ")
+        match name:  # a line that begins with ":" is a comment
             case "data":
                 return self._more(value)
             case "event":

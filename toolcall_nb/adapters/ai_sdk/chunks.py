@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import unknown_item
@@ -48,8 +48,7 @@ class UIChunksAdapter:
 
 def _event(item: Any) -> Event | None:
     if isinstance(item, _EVENTS):
-        own: Event = item
-        return own
+        return cast(Event, item)
     try:
         return from_dict(item) if type(item) is dict else None
     except WireError:

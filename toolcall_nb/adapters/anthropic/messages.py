@@ -6,11 +6,10 @@ only text cannot be told from the lists of other providers, and is read as OpenA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.anthropic.blocks import result_events
-from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message
+from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message, result_events
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
@@ -43,10 +42,6 @@ def anthropic_messages(turn: Callable[[], AnthropicAdapter] = AnthropicAdapter) 
     )
 
 
-def _read(messages: Iterable[Any]) -> list[Event]:
-    return read_message_list(messages, anthropic_messages())
-
-
 def _blocks(message: Mapping[str, Any]) -> list[Any]:
     content = message.get("content")
     if isinstance(content, str):
@@ -69,15 +64,15 @@ def _file(block: Mapping[str, Any]) -> Event | None:
             return None
 
 
-def _is_own_message(message: Any) -> bool:
+def _is_ours(message: Any) -> bool:
     if not isinstance(message, Mapping):
         return is_message(message)
     if message.get("role") not in ("user", "assistant", "system") or "parts" in message:
         return False
-    return any(_is_own_block(block) for block in first_items(message.get("content")))
+    return any(_is_block(block) for block in first_items(message.get("content")))
 
 
-def _is_own_block(block: Any) -> bool:
+def _is_block(block: Any) -> bool:
     if not isinstance(block, Mapping):
         return type_name(block).startswith("anthropic.types.")
     kind = get(block, "type", str)
@@ -89,6 +84,6 @@ ANTHROPIC_MESSAGES = Format(
     name="anthropic-messages",
     title="a list of Anthropic messages",
     adapter=AnthropicAdapter,
-    is_whole=lambda thing: any(_is_own_message(message) for message in first_items(thing)),
-    whole=_read,
+    is_whole=lambda thing: any(_is_ours(message) for message in first_items(thing)),
+    whole=lambda messages: read_message_list(messages, anthropic_messages()),
 )

@@ -29,8 +29,8 @@ def to_anthropic(messages: Sequence[Message]) -> Object:
     """
     system = "\n\n".join(message.text for message in messages if message.role == "system" and message.text)
     ids = _CallIds()
-    written = [each for message in messages for each in _written(message, ids)]
-    return {**({"system": system} if system else {}), "messages": written}
+    request = [written for message in messages for written in _written(message, ids)]
+    return {**({"system": system} if system else {}), "messages": request}
 
 
 class _CallIds:
@@ -42,17 +42,22 @@ class _CallIds:
     def put(self, call: ToolCall) -> ToolCall:
         """Returns the call with its id."""
         allowed = _OTHER_CHARACTERS.sub("_", call.id)
-        own = allowed
-        while own in self._taken:
+        unique_id = allowed
+        while unique_id in self._taken:
             self._taken[allowed] += 1
-            own = f"{allowed}_{self._taken[allowed]}"
-        self._taken[own] = 1
-        return call if own == call.id else replace(call, id=own)
+            unique_id = f"{allowed}_{self._taken[allowed]}"
+        self._taken[unique_id] = 1
+        return call if unique_id == call.id else replace(call, id=unique_id)
 
 
 def _written(message: Message, ids: _CallIds) -> Iterator[Object]:
     if message.role == "user":
-        blocks = [block for part in message.parts for block in _prompt_blocks(part)]
+        blocks: list[Object] = []
+        for part in message.parts:
+            if isinstance(part, TextPart) and part.text.strip():
+                blocks.append({"type": "text", "text": part.text})
+            elif isinstance(part, FilePart):
+                blocks.append(_file(part))
         if blocks:
             yield {"role": "user", "content": blocks}
     elif message.role == "assistant":
@@ -62,29 +67,29 @@ def _written(message: Message, ids: _CallIds) -> Iterator[Object]:
 
 def _requests(parts: Iterable[Part]) -> Iterator[list[Part]]:
     """Yields the parts of each request of a message. What follows a call belongs to the next request."""
-    found: list[Part] = []
-    known: set[str] = set()
+    request: list[Part] = []
+    call_ids: set[str] = set()
     for part in parts:
         if isinstance(part, ToolCall):
-            is_inner = part.parent in known
-            known.add(part.id)
+            is_inner = part.parent in call_ids
+            call_ids.add(part.id)
             if is_inner:
                 continue
         elif not _answer_block(part):
             continue
-        elif found and isinstance(found[-1], ToolCall):
-            yield found
-            found = []
-        found.append(part)
-    if found:
-        yield found
+        elif request and isinstance(request[-1], ToolCall):
+            yield request
+            request = []
+        request.append(part)
+    if request:
+        yield request
 
 
 def _request(parts: Sequence[Part], ids: _CallIds) -> Iterator[Object]:
-    own = [ids.put(part) if isinstance(part, ToolCall) else part for part in parts]
-    blocks = [_call(part) if isinstance(part, ToolCall) else _answer_block(part) for part in own]
+    with_ids = [ids.put(part) if isinstance(part, ToolCall) else part for part in parts]
+    blocks = [_call(part) if isinstance(part, ToolCall) else _answer_block(part) for part in with_ids]
     yield {"role": "assistant", "content": blocks}
-    results = [_result(part) for part in own if isinstance(part, ToolCall)]
+    results = [_result(part) for part in with_ids if isinstance(part, ToolCall)]
     if results:
         yield {"role": "user", "content": results}
 
@@ -95,34 +100,23 @@ def _answer_block(part: Part) -> Object | None:
         return {"type": "text", "text": part.text} if part.text.strip() else None
     if not isinstance(part, ReasoningPart):
         return None
-    known = get(part.provider_metadata, "anthropic", Mapping)
-    if (data := get(known, "redactedData", str)) is not None:
+    metadata = get(part.provider_metadata, "anthropic", Mapping)
+    if (data := get(metadata, "redactedData", str)) is not None:
         return {"type": "redacted_thinking", "data": data}
-    signature = get(known, "signature", str)
+    signature = get(metadata, "signature", str)
     return None if signature is None else {"type": "thinking", "thinking": part.text, "signature": signature}
 
 
 def _call(call: ToolCall) -> Object:
-    given = {} if call.input is MISSING else to_strict_json(call.input)
-    return {
-        "type": "tool_use",
-        "id": call.id,
-        "name": call.name,
-        "input": given if isinstance(given, dict) else {"input": given},
-    }
+    arguments = {} if call.input is MISSING else to_strict_json(call.input)
+    arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
 
 
 def _result(call: ToolCall) -> Object:
     ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
     result: Object = {"type": "tool_result", "tool_use_id": call.id, "content": format_result(ended)}
     return result if ended.state is State.OUTPUT_AVAILABLE else {**result, "is_error": True}
-
-
-def _prompt_blocks(part: Part) -> Iterator[Object]:
-    if isinstance(part, TextPart) and part.text.strip():
-        yield {"type": "text", "text": part.text}
-    elif isinstance(part, FilePart):
-        yield _file(part)
 
 
 def _file(part: FilePart) -> Object:

@@ -11,12 +11,22 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from toolcall_nb.adapters.anthropic.blocks import citation_source, result_events, tool_use_name
+from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.sdk_objects import as_mapping, dump, get, nonempty, object_fields, object_type
+from toolcall_nb.core.sdk_objects import (
+    as_json_text,
+    as_json_value,
+    as_mapping,
+    dump,
+    get,
+    joined_text,
+    nonempty,
+    object_fields,
+    object_type,
+)
 
 _RAW = frozenset(
     {
@@ -42,6 +52,8 @@ _USAGE = {
     "cacheWriteTokens": "cache_creation_input_tokens",
     "cachedInputTokens": "cache_read_input_tokens",
 }
+_BLOCK_TYPES = {"signature_delta": "thinking", "citations_delta": "text"}
+"""The types of blocks by deltas that do not name them."""
 
 
 def request_counts(usage: Mapping[str, Any]) -> dict[str, int]:
@@ -53,10 +65,10 @@ def request_counts(usage: Mapping[str, Any]) -> dict[str, int]:
 
 
 class _Block(Struct):
-    """An open block. ``given`` holds its start; deltas of unknown kinds are added to it."""
+    """An open block. ``fields`` holds its start; deltas of unknown kinds are added to it."""
 
     key: Any
-    given: Object
+    fields: Object
     has_grown: bool = False
 
 
@@ -107,9 +119,7 @@ class AnthropicAdapter(MessageAdapter):
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        total = add_counts(request_counts(request.usage) for request in self._requests)
-        if total:
-            self.message.metadata["usage"] = total
+        self.message.describe(usage=add_counts(request_counts(request.usage) for request in self._requests))
         return [*self._end_request(), *self.message.close()]
 
     # The message
@@ -118,17 +128,16 @@ class AnthropicAdapter(MessageAdapter):
         message_id = get(message, "id", str)
         if self._requests and message_id is not None and message_id == self._requests[-1].id:
             return []
-        found: list[Event] = []
+        events: list[Event] = []
         if self._requests:
-            found += [*self._end_request(), *self.message.complete_calls(), ev.FinishStep(), ev.StartStep()]
+            events = [*self._end_request(), *self.message.complete_calls(), ev.FinishStep(), ev.StartStep()]
         self._requests.append(_Request(message_id))
-        found += self.message.start(message_id)
-        if model := get(message, "model", str):
-            self.message.metadata["model"] = model
+        events += self.message.start(message_id)
+        self.message.describe(model=get(message, "model", str))
         for index, block in enumerate(get(message, "content", list) or []):
-            found += [*self._begin(index, object_fields(block)), *self._stop(index)]
-        found += self._update(message, as_mapping(message.get("usage")))
-        return found if self.message.reason else [*found, *self.message.complete_calls()]  # a message that is whole
+            events += [*self._begin(index, object_fields(block)), *self._stop(index)]
+        events += self._update(message, as_mapping(message.get("usage")))
+        return events if self.message.reason else [*events, *self.message.complete_calls()]  # a message that is whole
 
     def _end_request(self) -> list[Event]:
         """Ends the blocks that were cut off."""
@@ -155,113 +164,113 @@ class AnthropicAdapter(MessageAdapter):
 
     # Content blocks
 
-    def _begin(self, index: Any, given: Mapping[str, Any]) -> list[Event]:
+    def _begin(self, index: Any, fields: Mapping[str, Any]) -> list[Event]:
         blocks = self._request().blocks
         old = blocks.get(index)
-        if old is not None and old.given.get("id") is not None and old.given.get("id") == given.get("id"):
+        if old is not None and old.fields.get("id") is not None and old.fields.get("id") == fields.get("id"):
             return []
-        found = self._stop(index)
-        block = blocks[index] = _Block(object(), dict(given))
-        return found + self._first(block, get(given, "type", str) or "")
+        events = self._stop(index)
+        block = blocks[index] = _Block(object(), dict(fields))
+        return events + self._first(block, get(fields, "type", str) or "")
 
     def _first(self, block: _Block, kind: str) -> list[Event]:
         """Returns the events of a block's start."""
-        given, is_joined, self._joins = block.given, self._joins, False
+        fields, is_joined, self._joins = block.fields, self._joins, False
         match kind:
             case "text":
-                return self._begin_text(block, is_joined)
+                cited = get(fields, "citations", list)
+                if not (is_joined or (cited is not None and self._texts)):
+                    self._texts += 1
+                block.key = self._texts
+                self._joins = cited is not None
+                events = self.message.text(get(fields, "text", str) or "", block.key)
+                return events + [event for citation in cited or [] for event in self._cite(citation)]
             case "thinking":
-                return self.message.reasoning(get(given, "thinking", str) or "", block.key)
+                return self.message.reasoning(get(fields, "thinking", str) or "", block.key)
             case "redacted_thinking":
-                return self.message.reasoning("", block.key, {"anthropic": {"redactedData": given.get("data")}})
-            case _ if name := tool_use_name(given):
-                about: Object = {} if kind == "tool_use" else {"provider_executed": True}
-                metadata = {key: given[key] for key in ("caller", "server_name", "toolset_name") if given.get(key)}
-                about["provider_metadata"] = {"anthropic": {"type": kind, **metadata}} if metadata else None
-                if caller := nonempty(given.get("caller"), "tool_id"):
-                    about["tool_metadata"] = {"parent": caller}  # code that the model wrote made the call
-                return self.message.begin_call(block.key, get(given, "id", str), name, **about)
+                return self.message.reasoning("", block.key, {"anthropic": {"redactedData": fields.get("data")}})
+            case _ if name := tool_use_name(fields):
+                call_fields: Object = {} if kind == "tool_use" else {"provider_executed": True}
+                metadata = {key: fields[key] for key in ("caller", "server_name", "toolset_name") if fields.get(key)}
+                call_fields["provider_metadata"] = {"anthropic": {"type": kind, **metadata}} if metadata else None
+                if caller := nonempty(fields.get("caller"), "tool_id"):
+                    call_fields["tool_metadata"] = {"parent": caller}  # code that the model wrote made the call
+                return self.message.begin_call(block.key, get(fields, "id", str), name, **call_fields)
             case _:
                 return []
 
-    def _begin_text(self, block: _Block, is_joined: bool) -> list[Event]:
-        cited = get(block.given, "citations", list)
-        if not (is_joined or (cited is not None and self._texts)):
-            self._texts += 1
-        block.key = self._texts
-        self._joins = cited is not None
-        found = self.message.text(get(block.given, "text", str) or "", block.key)
-        return found + [event for citation in cited or [] for event in self._cite(citation)]
-
-    def _cite(self, citation: Any) -> list[Event]:
-        return self.message.after_block(citation_source(self.message.sources, object_fields(citation)))
+    def _cite(self, annotation: Any) -> list[Event]:
+        """Adds the source of a citation when it is new: a web page, or a document of the request."""
+        citation, sources = object_fields(annotation), self.message.sources
+        metadata = {"anthropic": dict(citation)}
+        url = get(citation, "url", str) or get(citation, "source", str)
+        if url and "://" in url:
+            return self.message.after_block(sources.page(url, citation.get("title"), metadata))
+        title = get(citation, "document_title", str) or get(citation, "title", str)
+        number = citation.get("document_index", citation.get("search_result_index"))
+        media_type = "application/pdf" if citation.get("type") == "page_location" else "text/plain"
+        return self.message.after_block(sources.document([number, title, url], media_type, title, metadata))
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
-        block = self._request().blocks.get(index)
-        if block is None:
-            block = self._request().blocks[index] = _Block(object(), {"type": _block_type(delta)})
-            return self._first(block, block.given["type"]) + self._grow(index, delta)
-        match get(delta, "type", str):
+        block, kind = self._request().blocks.get(index), get(delta, "type", str) or "unknown"
+        if block is None:  # its start was not seen
+            block_type = _BLOCK_TYPES.get(kind, kind.removesuffix("_delta"))
+            block = self._request().blocks[index] = _Block(object(), {"type": block_type})
+            return self._first(block, block_type) + self._grow(index, delta)
+        match kind:
             case "text_delta":
                 return self.message.text(get(delta, "text", str) or "", block.key)
             case "thinking_delta":
                 return self.message.reasoning(get(delta, "thinking", str) or "", block.key)
             case "signature_delta":
                 return self.message.annotate({"anthropic": {"signature": delta.get("signature")}})
-            case "input_json_delta" if tool_use_name(block.given):
+            case "input_json_delta" if tool_use_name(block.fields):
                 block.has_grown = block.has_grown or bool(delta.get("partial_json"))
                 return self.message.arguments(block.key, get(delta, "partial_json", str) or "")
             case "citations_delta":
                 return self._cite(delta.get("citation"))
             case _:
-                block.given = _merged(block.given, delta)
+                block.fields = _merged(block.fields, delta)
                 return []
 
     def _stop(self, index: Any) -> list[Event]:
         block = self._request().blocks.pop(index, None)
         if block is None:
             return []
-        given, kind = block.given, get(block.given, "type", str) or ""
+        fields, kind = block.fields, get(block.fields, "type", str) or ""
         match kind:
             case "text":
                 return []
             case "thinking":
-                signature = get(given, "signature", str)
+                signature = get(fields, "signature", str)
                 return self.message.end_block({"anthropic": {"signature": signature}} if signature else None)
             case "redacted_thinking":
                 return self.message.end_block()
-            case _ if tool_use_name(given):
-                whole = as_mapping(given.get("input"))
+            case _ if tool_use_name(fields):
+                whole = as_mapping(fields.get("input"))
                 return self.message.end_call(block.key, dict(whole) if whole and not block.has_grown else MISSING)
             case _:
-                if kind == "fallback" and (model := get(given.get("to"), "model", str)):
-                    self.message.metadata["model"] = model
-                return result_events(self.message, given) or self.message.custom("anthropic", kind, given)
+                if kind == "fallback":
+                    self.message.describe(model=get(fields.get("to"), "model", str))
+                return result_events(self.message, fields) or self.message.custom("anthropic", kind, fields)
 
 
-def _block_type(delta: Mapping[str, Any]) -> str:
-    """Returns the type of the block that a delta belongs to, for a block whose start was not seen."""
-    kind = get(delta, "type", str) or "unknown"
-    known = {"signature_delta": "thinking", "citations_delta": "text"}
-    return known.get(kind, kind.removesuffix("_delta"))
-
-
-def _merged(given: Object, delta: Mapping[str, Any]) -> Object:
+def _merged(fields: Object, delta: Mapping[str, Any]) -> Object:
     """Adds a delta to a block of an unknown type: strings grow, other values are replaced."""
-    grown = dict(given)
+    grown = dict(fields)
     for name, value in delta.items():
         if name != "type":
-            old = grown.get(name)
-            grown[name] = old + value if isinstance(old, str) and isinstance(value, str) else value
+            start = grown.get(name)
+            grown[name] = start + value if isinstance(start, str) and isinstance(value, str) else value
     return grown
 
 
 def is_message(thing: Any) -> bool:
     """Whether an object is a complete message of the API or of the SDK."""
-    if _type_of(thing) != "message" or not isinstance(thing, Mapping):
+    if not isinstance(thing, Mapping):
         return _type_of(thing) == "message"
     is_answer = "stop_reason" in thing or "model" in thing  # OpenAI's items of this type have neither
-    return is_answer and isinstance(thing.get("content"), list)
+    return _type_of(thing) == "message" and is_answer and isinstance(thing.get("content"), list)
 
 
 def _is_item(item: Any) -> bool:
@@ -290,3 +299,25 @@ ANTHROPIC = Format(
     is_whole=is_message,
     whole=_read_message,
 )
+
+
+def tool_use_name(block: Mapping[str, Any]) -> str | None:
+    """Returns the tool's name, if the block is a call: ``tool_use``, ``server_tool_use``, ``mcp_tool_use`` …"""
+    kind = get(block, "type", str) or ""
+    return get(block, "name", str) if kind == "tool_use" or kind.endswith("_tool_use") else None
+
+
+def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
+    """Returns the events of a tool's result (``tool_result``, ``web_search_tool_result`` …) for a known call."""
+    call_id, content = get(block, "tool_use_id", str) or "", block.get("content")
+    if not str(block.get("type")).endswith("tool_result"):
+        return []
+    fields: Object = {} if block.get("type") == "tool_result" else {"provider_executed": True}
+    if block.get("is_error") is True:
+        return message.failure(call_id, joined_text(content), **fields)
+    if (get(content, "type", str) or "").endswith("_error"):
+        error, code = as_mapping(content), get(content, "error_code", str)
+        text = get(error, "error_message", str) or get(error, "message", str)
+        return message.failure(call_id, ": ".join(filter(None, (code, text))) or as_json_text(dict(error)), **fields)
+    is_text = isinstance(content, list) and content and all(get(part, "type") == "text" for part in content)
+    return message.output(call_id, joined_text(content) if is_text else as_json_value(content), **fields)

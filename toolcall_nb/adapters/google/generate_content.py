@@ -52,27 +52,34 @@ class GoogleAdapter:
         chunk = object_fields(item)
         if not _is_response(chunk):
             return unknown_item(GENERATE_CONTENT.title, chunk or item)
-        found = self._begin_response(chunk)
-        for position, given in enumerate(at(chunk, "candidates", list) or []):
-            candidate = as_mapping(given)
+        events = self._begin_response(chunk)
+        for position, entry in enumerate(at(chunk, "candidates", list) or []):
+            candidate = as_mapping(entry)
             index = at(candidate, "index", int)
-            found += self._take_candidate(position if index is None else index, candidate)
+            index = position if index is None else index
+            if index == 0:
+                events += self._first.take(candidate)
+            else:
+                other, waiting = self._others.setdefault(index, (Candidate(self._ids), []))
+                waiting += other.take(candidate)
         feedback = as_mapping(at(chunk, "promptFeedback"))
         if reason := at(feedback, "blockReason", str):
-            found += self._block_prompt(reason, feedback)
-        return found + (self.message.fail("Google", chunk["error"]) if "error" in chunk else [])
+            self.message.reason = "content-filter"
+            text = f"Google blocked the prompt ({at(feedback, 'blockReasonMessage', str) or reason})."
+            error = ev.Error(f"{text} Change the prompt, and ask again.", details=f"google: {reason}")
+            events += self.message.other(error)
+        return events + (self.message.fail("Google", chunk["error"]) if "error" in chunk else [])
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open, and then the other candidates."""
-        if usage := add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()):
-            self.message.metadata["usage"] = usage
-        found = self._first.message.close()
+        self.message.describe(usage=add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()))
+        events = self._first.message.close()
         for index, (other, waiting) in sorted(self._others.items()):
-            model = {"model": self.message.metadata["model"]} if "model" in self.message.metadata else {}
-            other.message.metadata.update({**model, "choice": index})
-            found += [*waiting, *other.message.close()]
+            other.message.describe(model=self.message.metadata.get("model"))
+            other.message.metadata["choice"] = index
+            events += [*waiting, *other.message.close()]
             waiting.clear()
-        return found
+        return events
 
     def respond(self, response: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a function's response; nothing if no call waits for it."""
@@ -82,27 +89,13 @@ class GoogleAdapter:
         """Reads the response's id, its model and its token counts so far."""
         response_id = at(chunk, "responseId", str) or ""
         is_next = bool(response_id and self._responses) and response_id not in self._responses
-        found = [*self._first.end_calls(), *self.message.end_block()] if is_next else []
+        events = [*self._first.end_calls(), *self.message.end_block()] if is_next else []
         usage = self._responses.setdefault(response_id or next(reversed(self._responses), ""), {})
         reported = as_mapping(at(chunk, "usageMetadata"))
         usage.update({name: count for name in _COUNTS if (count := at(reported, name)) is not None})
-        if model := at(chunk, "modelVersion", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=at(chunk, "modelVersion", str))
         steps: list[Event] = [ev.FinishStep(), ev.StartStep()] if is_next else []
-        return [*found, *steps, *self.message.start(response_id or None)]
-
-    def _take_candidate(self, index: int, given: Mapping[str, Any]) -> list[Event]:
-        if index == 0:
-            return self._first.take(given)
-        other, waiting = self._others.setdefault(index, (Candidate(self._ids), []))
-        waiting += other.take(given)
-        return []
-
-    def _block_prompt(self, reason: str, feedback: Mapping[str, Any]) -> list[Event]:
-        self.message.reason = "content-filter"
-        message = at(feedback, "blockReasonMessage", str)
-        text = f"Google blocked the prompt ({message or reason}). Change the prompt, and ask again."
-        return self.message.other(ev.Error(text, details=f"google: {reason}"))
+        return [*events, *steps, *self.message.start(response_id or None)]
 
 
 def _is_response(thing: Any) -> bool:

@@ -35,11 +35,11 @@ _USAGE = {
 
 
 class _Step(Struct):
-    """An open step. ``given`` holds the fields of its start and its deltas; ``key`` is that of its call or text."""
+    """An open step. ``fields`` holds the fields of its start and its deltas; ``key`` is that of its call or text."""
 
     key: Any
     kind: str
-    given: Object
+    fields: Object
     has_grown: bool = False
 
 
@@ -74,40 +74,44 @@ class InteractionsAdapter(MessageAdapter):
 
     def whole(self, interaction: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a complete interaction."""
-        found = self._head(interaction)
-        for index, given in enumerate(get(interaction, "steps", list) or []):
-            found += [*self._begin(index, as_mapping(given)), *self._stop(index)]
-        return [*found, *self.close()]
+        events = self._head(interaction)
+        for index, step in enumerate(get(interaction, "steps", list) or []):
+            events += [*self._begin(index, as_mapping(step)), *self._stop(index)]
+        return [*events, *self.close()]
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         return [*(event for index in list(self._steps) for event in self._stop(index)), *self.message.close()]
 
     def _head(self, interaction: Mapping[str, Any]) -> list[Event]:
-        found = self.message.start(get(interaction, "id", str) or None)
-        if model := get(interaction, "model", str) or get(interaction, "agent", str):
-            self.message.metadata["model"] = model
-        if usage := usage_of(as_mapping(interaction.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
+        events = self.message.start(get(interaction, "id", str) or None)
+        model = get(interaction, "model", str) or get(interaction, "agent", str)
+        self.message.describe(model, usage_of(as_mapping(interaction.get("usage")), _USAGE))
         self.message.reason = _REASONS.get(get(interaction, "status", str) or "", self.message.reason)
-        return found
+        return events
 
     # Steps
 
-    def _begin(self, index: Any, given: Mapping[str, Any]) -> list[Event]:
-        step = self._steps[index] = _Step(object(), get(given, "type", str) or "unknown", dict(given))
+    def _begin(self, index: Any, fields: Mapping[str, Any]) -> list[Event]:
+        step = self._steps[index] = _Step(object(), get(fields, "type", str) or "unknown", dict(fields))
         match step.kind:
             case "thought":
-                found = self.message.reasoning("", step.key, self._signature(given))
-                return found + self._contents(step, get(given, "summary", list))
+                events = self.message.reasoning("", step.key, self._signature(fields))
+                return events + self._contents(step, get(fields, "summary", list))
             case "model_output":
-                return self._contents(step, get(given, "content", list))
+                return self._contents(step, get(fields, "content", list))
             case kind if kind.endswith("_call"):
-                name = get(given, "name", str) or kind.removesuffix("_call")
-                about = {"provider_executed": None if kind == "function_call" else True}
-                metadata = {**(self._signature(given) or {}).get("google", {}), **_server(given)}
-                about_call = {**about, "provider_metadata": {"google": metadata} if metadata else None}
-                return self.message.begin_call(step.key, get(given, "id", str), name, **about_call)
+                name = get(fields, "name", str) or kind.removesuffix("_call")
+                metadata = (self._signature(fields) or {}).get("google", {})
+                if server := get(fields, "server_name", str):
+                    metadata = {**metadata, "serverName": server}
+                return self.message.begin_call(
+                    step.key,
+                    get(fields, "id", str),
+                    name,
+                    provider_executed=None if kind == "function_call" else True,
+                    provider_metadata={"google": metadata} if metadata else None,
+                )
             case _:
                 return []
 
@@ -126,17 +130,19 @@ class InteractionsAdapter(MessageAdapter):
         return self.message.other(file if file is not None else custom_part_event("google", kind, content))
 
     def _annotated(self, content: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         for annotation in get(content, "annotations", list) or []:
             url, title = get(annotation, "url", str) or get(annotation, "document_uri", str), get(annotation, "title")
             source = self.message.sources.page(url, title, {"google": as_json_value(annotation)})
-            found += self.message.after_block(source)
-        return found
+            events += self.message.after_block(source)
+        return events
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
         kind = get(delta, "type", str) or "unknown"
-        if index not in self._steps:
-            return [*self._begin(index, {"type": _step_type(kind)}), *self._grow(index, delta)]
+        if index not in self._steps:  # its start was not seen
+            step_type = kind if kind.endswith(("_call", "_result")) else "model_output"
+            step_type = "thought" if kind.startswith("thought") else step_type
+            return [*self._begin(index, {"type": step_type}), *self._grow(index, delta)]
         step = self._steps[index]
         match kind:
             case "text" | "image" | "audio" | "video" | "document":
@@ -152,7 +158,7 @@ class InteractionsAdapter(MessageAdapter):
                 return self.message.arguments(step.key, get(delta, "arguments", str) or "")
             case _:
                 fields = {name: value for name, value in delta.items() if name != "type" and value not in (None, "")}
-                step.given.update(fields)
+                step.fields.update(fields)
                 return []
 
     def _stop(self, index: Any) -> list[Event]:
@@ -163,34 +169,22 @@ class InteractionsAdapter(MessageAdapter):
             case "thought" | "model_output":
                 return self.message.end_block()
             case kind if kind.endswith("_call"):
-                arguments = as_mapping(step.given.get("arguments"))
+                arguments = as_mapping(step.fields.get("arguments"))
                 return self.message.end_call(step.key, MISSING if step.has_grown else as_json_value(arguments))
             case kind:
-                return self._result(kind, step.given) or self.message.custom("google", kind, step.given)
+                return self._result(kind, step.fields) or self.message.custom("google", kind, step.fields)
 
-    def _result(self, kind: str, given: Mapping[str, Any]) -> list[Event]:
-        call_id = get(given, "call_id", str) or ""
-        about = {"provider_executed": None if kind == "function_result" else True}
-        if given.get("is_error") is True:
-            return self.message.failure(call_id, joined_text(given.get("result")), **about)
-        return self.message.output(call_id, as_json_value(given.get("result")), **about)
+    def _result(self, kind: str, fields: Mapping[str, Any]) -> list[Event]:
+        call_id = get(fields, "call_id", str) or ""
+        executed = None if kind == "function_result" else True
+        if fields.get("is_error") is True:
+            return self.message.failure(call_id, joined_text(fields.get("result")), provider_executed=executed)
+        return self.message.output(call_id, as_json_value(fields.get("result")), provider_executed=executed)
 
     @staticmethod
-    def _signature(given: Mapping[str, Any]) -> Object | None:
-        signature = get(given, "signature", str)
+    def _signature(fields: Mapping[str, Any]) -> Object | None:
+        signature = get(fields, "signature", str)
         return {"google": {"thoughtSignature": signature}} if signature else None
-
-
-def _server(given: Mapping[str, Any]) -> Object:
-    name = get(given, "server_name", str)
-    return {"serverName": name} if name else {}
-
-
-def _step_type(kind: str) -> str:
-    """Returns the type of the step that a delta belongs to, for a step whose start was not seen."""
-    if kind.startswith("thought"):
-        return "thought"
-    return kind if kind.endswith(("_call", "_result")) else "model_output"
 
 
 def _is_item(item: Any) -> bool:

@@ -1,7 +1,14 @@
-"""Reads one candidate of Google's generateContent, part by part; the key of a part tells what it is."""
+"""Reads one candidate of Google's generateContent, part by part; the key of a part tells what it is.
+
+`PartialArguments` collects arguments that are streamed as values at paths (``functionCall.partialArgs``). Source:
+googleapis/python-genai 2.34, ``types.PartialArg``: ``jsonPath`` is an RFC 9535 path of names and indices, a string
+whose piece says ``willContinue`` is continued by the next piece of the same path.
+"""
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,9 +17,8 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
-from toolcall_nb.adapters.google.arguments import PartialArguments
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_text
 
 _REASONS = {
@@ -30,8 +36,8 @@ _URLSAFE = str.maketrans("-_", "+/")
 
 def at(thing: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
     """Returns ``thing[name]``, looked up in camelCase and in snake_case."""
-    found = get(thing, name, kind)
-    return get(thing, re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name), kind) if found is None else found
+    value = get(thing, name, kind)
+    return get(thing, re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name), kind) if value is None else value
 
 
 class _Open(Struct):
@@ -52,39 +58,39 @@ class Candidate:
         self._has_calls = False
         self._by_key: dict[str, Callable[[Mapping[str, Any], Object], list[Event]]] = {
             "functionCall": self._call,
-            "functionResponse": lambda given, _: self.respond(given),
+            "functionResponse": lambda content, _: self.respond(content),
             "toolCall": self._server_call,
-            "toolResponse": lambda given, _: self._server_result(given),
+            "toolResponse": lambda content, _: self._server_result(content),
             "executableCode": self._code,
-            "codeExecutionResult": lambda given, _: self._code_result(given),
+            "codeExecutionResult": lambda content, _: self._code_result(content),
         }
 
-    def take(self, given: Mapping[str, Any]) -> list[Event]:
+    def take(self, candidate: Mapping[str, Any]) -> list[Event]:
         """Returns the events of the candidate in one response."""
-        found = self.message.start()
-        for part in get(at(given, "content"), "parts", list) or []:
-            found += self._part(as_mapping(part))
-        for source in _sources_of(given, self.message.sources):
-            found += self.message.after_block(source)
-        if reason := at(given, "finishReason", str):
-            found += self._finish(reason, at(given, "finishMessage", str))
-        return found
+        events = self.message.start()
+        for part in get(at(candidate, "content"), "parts", list) or []:
+            events += self._part(as_mapping(part))
+        for source in _sources_of(candidate, self.message.sources):
+            events += self.message.after_block(source)
+        if reason := at(candidate, "finishReason", str):
+            events += self._finish(reason, at(candidate, "finishMessage", str))
+        return events
 
     def _part(self, part: Mapping[str, Any]) -> list[Event]:
         signature = at(part, "thoughtSignature", str)
-        about: Object = {"google": {"thoughtSignature": signature.translate(_URLSAFE)}} if signature else {}
+        metadata: Object = {"google": {"thoughtSignature": signature.translate(_URLSAFE)}} if signature else {}
         for name, read in self._by_key.items():
-            if (given := at(part, name, Mapping)) is not None:
-                return [*([] if name == "functionCall" else self.end_calls()), *read(given, about)]
-        found = self._text(part) if isinstance(part.get("text"), str) else self._file(part)
-        return [*found, *(self.message.annotate(about) if about else [])]
+            if (content := at(part, name, Mapping)) is not None:
+                return [*([] if name == "functionCall" else self.end_calls()), *read(content, metadata)]
+        events = self._text(part) if isinstance(part.get("text"), str) else self._file(part)
+        return [*events, *(self.message.annotate(metadata) if metadata else [])]
 
     def _text(self, part: Mapping[str, Any]) -> list[Event]:
         text = part["text"]
         ends = self.end_calls() if text else []
-        if part.get("thought") is True:
-            return [*ends, *(self.message.reasoning(text, "thought") if text else [])]
-        return [*ends, *self.message.text(text, "text")]
+        if part.get("thought") is not True:
+            return [*ends, *self.message.text(text, "text")]
+        return [*ends, *self.message.reasoning(text, "thought")] if text else []
 
     def _file(self, part: Mapping[str, Any]) -> list[Event]:
         file = google_file_event(part)
@@ -97,78 +103,76 @@ class Candidate:
 
     # Calls of functions
 
-    def _call(self, given: Mapping[str, Any], about: Object) -> list[Event]:
-        name, pieces = get(given, "name", str), at(given, "partialArgs", list)
-        continues, found = at(given, "willContinue") is True, []
+    def _call(self, call: Mapping[str, Any], metadata: Object) -> list[Event]:
+        name, pieces = get(call, "name", str), at(call, "partialArgs", list)
+        continues, events = at(call, "willContinue") is True, []
         if name:
-            found = [*self.end_calls(), *self._begin(name, given, about)]
+            events = [*self.end_calls(), *self._begin(name, call, metadata)]
             if not continues and pieces is None:
-                return [*found, *self._end(dict(as_mapping(given.get("args"))))]
+                return [*events, *self._end(dict(as_mapping(call.get("args"))))]
         if self._open is None:
-            return [*found, *(self.message.custom("google", "functionCall", given) if given else [])]
+            return [*events, *(self.message.custom("google", "functionCall", call) if call else [])]
         for piece in pieces or []:
-            found += self.message.arguments(self._open.key, self._open.arguments.take(piece))
-        return found if continues else [*found, *self._end_pieces(may_be_cut=False)]
+            events += self.message.arguments(self._open.key, self._open.arguments.take(piece))
+        return events if continues else [*events, *self.end_calls(may_be_cut=False)]
 
-    def _begin(self, name: str, given: Mapping[str, Any], about: Object) -> list[Event]:
-        call_id = get(given, "id", str) or f"call_{next(self._ids)}"
+    def _begin(self, name: str, call: Mapping[str, Any], metadata: Object) -> list[Event]:
+        call_id = get(call, "id", str) or f"call_{next(self._ids)}"
         self._open = _Open(object(), PartialArguments())
         self._has_calls = True
-        return self.message.begin_call(self._open.key, call_id, name, provider_metadata=about or None)
+        return self.message.begin_call(self._open.key, call_id, name, provider_metadata=metadata or None)
 
-    def _end(self, given: Any, *, may_be_cut: bool = False) -> list[Event]:
+    def _end(self, arguments: Any, *, may_be_cut: bool = False) -> list[Event]:
         opened, self._open = self._open, None
-        return [] if opened is None else self.message.end_call(opened.key, given, may_be_cut=may_be_cut)
+        return [] if opened is None else self.message.end_call(opened.key, arguments, may_be_cut=may_be_cut)
 
-    def end_calls(self) -> list[Event]:
-        """Completes the arguments of the open call, of which more was announced."""
-        return self._end_pieces(may_be_cut=True)
-
-    def _end_pieces(self, *, may_be_cut: bool) -> list[Event]:
+    def end_calls(self, *, may_be_cut: bool = True) -> list[Event]:
+        """Completes the arguments of the open call. With ``may_be_cut``, more of them was announced."""
         arguments = self._open.arguments if self._open is not None else None
         if arguments is None or arguments.is_broken:
             return self._end(MISSING)
         return self._end(arguments.value, may_be_cut=may_be_cut)
 
-    def respond(self, given: Mapping[str, Any]) -> list[Event]:
+    def respond(self, function_response: Mapping[str, Any]) -> list[Event]:
         """Ends the call that a function response answers: by id, else the first open call of that name."""
-        response, call_id = given.get("response"), get(given, "id", str) or ""
+        response, call_id = function_response.get("response"), get(function_response, "id", str) or ""
         event: Event = ev.ToolOutputAvailable(call_id, response)
         if isinstance(response, Mapping) and set(response) == {"error"}:
             event = ev.ToolOutputError(call_id, joined_text(response["error"]))
-        return self.message.outcome(call_id if self.message.knows(call_id) else "", event, get(given, "name", str))
+        name = get(function_response, "name", str)
+        return self.message.outcome(call_id if self.message.knows(call_id) else "", event, name)
 
     # Tools that Google runs
 
-    def _server_call(self, given: Mapping[str, Any], about: Object) -> list[Event]:
-        name = (at(given, "toolType", str) or "tool").lower()
-        return self._ran(name, get(given, "id", str), dict(as_mapping(given.get("args"))), about)
+    def _server_call(self, call: Mapping[str, Any], metadata: Object) -> list[Event]:
+        name = (at(call, "toolType", str) or "tool").lower()
+        return self._ran(name, get(call, "id", str), dict(as_mapping(call.get("args"))), metadata)
 
-    def _ran(self, name: str, call_id: str | None, arguments: Object, about: Object) -> list[Event]:
+    def _ran(self, name: str, call_id: str | None, arguments: Object, metadata: Object) -> list[Event]:
         key = object()
-        own = call_id or f"call_{next(self._ids)}"
-        begun = self.message.begin_call(key, own, name, provider_executed=True, provider_metadata=about or None)
+        call_id = call_id or f"call_{next(self._ids)}"
+        begins = self.message.begin_call(key, call_id, name, provider_executed=True, provider_metadata=metadata or None)
         if name == _CODE:
-            self._code_runs.append(self.message.id_of(key) or own)
-        return [*begun, *self.message.end_call(key, arguments)]
+            self._code_runs.append(self.message.id_of(key) or call_id)
+        return [*begins, *self.message.end_call(key, arguments)]
 
-    def _server_result(self, given: Mapping[str, Any]) -> list[Event]:
-        call_id = get(given, "id", str) or ""
-        found = self.message.output(call_id, given.get("response"), provider_executed=True)
-        return found or self.message.custom("google", "toolResponse", given)
+    def _server_result(self, result: Mapping[str, Any]) -> list[Event]:
+        call_id = get(result, "id", str) or ""
+        events = self.message.output(call_id, result.get("response"), provider_executed=True)
+        return events or self.message.custom("google", "toolResponse", result)
 
-    def _code(self, given: Mapping[str, Any], about: Object) -> list[Event]:
-        arguments = {name: given[name] for name in ("language", "code") if name in given}
-        return self._ran(_CODE, get(given, "id", str), arguments, about)
+    def _code(self, code: Mapping[str, Any], metadata: Object) -> list[Event]:
+        arguments = {name: code[name] for name in ("language", "code") if name in code}
+        return self._ran(_CODE, get(code, "id", str), arguments, metadata)
 
-    def _code_result(self, given: Mapping[str, Any]) -> list[Event]:
-        call_id = get(given, "id", str) or next(reversed(self._code_runs), "")
-        outcome, output = get(given, "outcome", str), get(given, "output", str) or ""
+    def _code_result(self, result: Mapping[str, Any]) -> list[Event]:
+        call_id = get(result, "id", str) or next(reversed(self._code_runs), "")
+        outcome, output = get(result, "outcome", str), get(result, "output", str) or ""
         if outcome in (None, "OUTCOME_OK"):
-            found = self.message.output(call_id, output, provider_executed=True)
+            events = self.message.output(call_id, output, provider_executed=True)
         else:
-            found = self.message.failure(call_id, f"{outcome}: {output}".rstrip(": "), provider_executed=True)
-        return found or self.message.custom("google", "codeExecutionResult", given)
+            events = self.message.failure(call_id, f"{outcome}: {output}".rstrip(": "), provider_executed=True)
+        return events or self.message.custom("google", "codeExecutionResult", result)
 
     # The end
 
@@ -193,28 +197,126 @@ def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Even
     """Yields the sources of the text: grounding, citations, pages that were fetched."""
     grounding = as_mapping(at(candidate, "groundingMetadata"))
     for chunk in at(grounding, "groundingChunks", list) or []:
-        found = _grounded(as_mapping(chunk), sources)
-        if found is not None:
-            yield found
+        if (source := _grounded(as_mapping(chunk), sources)) is not None:
+            yield source
     queries = at(grounding, "webSearchQueries", list)
     if queries and sources.is_new(as_json_text(queries)):
         yield custom_part_event("google", "webSearchQueries", {"webSearchQueries": queries})
     citations = as_mapping(at(candidate, "citationMetadata"))
     for citation in at(citations, "citations", list) or at(citations, "citationSources", list) or []:
-        if (found := sources.page(get(citation, "uri"), get(citation, "title"))) is not None:
-            yield found
+        if (source := sources.page(get(citation, "uri"), get(citation, "title"))) is not None:
+            yield source
     for page in at(as_mapping(at(candidate, "urlContextMetadata")), "urlMetadata", list) or []:
-        if (found := sources.page(at(page, "retrievedUrl"))) is not None:
-            yield found
+        if (source := sources.page(at(page, "retrievedUrl"))) is not None:
+            yield source
 
 
 def _grounded(chunk: Mapping[str, Any], sources: Sources) -> Event | None:
-    kind, given = next(
+    kind, fields = next(
         ((key, as_mapping(value)) for key, value in chunk.items() if isinstance(value, Mapping)), ("", {})
     )
-    url, title = given.get("uri") or at(given, "sourceUri"), given.get("title")
+    url, title = fields.get("uri") or at(fields, "sourceUri"), fields.get("title")
     metadata = {"google": dict(chunk)}
     if isinstance(url, str) and "://" in url:
         return sources.page(url, title, metadata)
-    name = title or at(given, "fileSearchStore")
-    return sources.document([kind, given], "text/plain", name, metadata) if given else None
+    name = title or at(fields, "fileSearchStore")
+    return sources.document([kind, fields], "text/plain", name, metadata) if fields else None
+
+
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]""", re.DOTALL)
+_MOST_LEVELS = 60
+_MOST_MISSING = 1000
+
+_Path = list[str | int]
+
+
+class PartialArguments:
+    """Collects the pieces in `value`, and writes them as JSON text.
+
+    The text from `take` adds up to the JSON of `value` without its closing brackets, as long as the pieces come in
+    the order of the text. A piece without a valid path is written into the text as it is, which then is not JSON:
+    ``is_broken`` becomes true.
+    """
+
+    def __init__(self) -> None:
+        self.value: Json = {}
+        self.is_broken = False
+        self._grows: _Path | None = None
+        self._text: str | None = ""  # the JSON text so far; None after a piece that was out of order
+
+    def take(self, piece: Any) -> str:
+        """Returns the JSON text that this piece adds."""
+        path, value = _path(get(piece, "jsonPath", str) or get(piece, "json_path", str)), _value(as_mapping(piece))
+        if path is None or not self._put(path, value):
+            self.is_broken = True
+            return f"{{ {json.dumps(str(piece))}"
+        text = self._added_text(value, path == self._grows)
+        continues = get(piece, "willContinue") or get(piece, "will_continue")
+        self._grows = path if continues is True and isinstance(value, str) else None
+        return text
+
+    def _added_text(self, value: Json, continues: bool) -> str:
+        if self._text is None:
+            return ""
+        if continues:
+            added = json.dumps(value, ensure_ascii=False)[1:-1] if isinstance(value, str) else ""
+        else:
+            whole = json.dumps(self.value, ensure_ascii=False, separators=(",", ":")).rstrip("]}")
+            whole = whole[:-1] if isinstance(value, str) else whole  # the string may continue
+            if not whole.startswith(self._text):
+                self._text = None
+                return ""
+            added = whole[len(self._text) :]
+        self._text += added
+        return added
+
+    def _put(self, path: _Path, value: Json) -> bool:
+        holder = self.value
+        for step, following in itertools.pairwise(path):
+            old = _at(holder, step)
+            inner = old if isinstance(old, list if isinstance(following, int) else dict) else None
+            if inner is None:
+                inner = [] if isinstance(following, int) else {}
+                if not _set(holder, step, inner):
+                    return False
+            holder = inner
+        old = _at(holder, path[-1])
+        return _set(holder, path[-1], old + value if path == self._grows and isinstance(old, str) else value)
+
+
+def _path(text: str | None) -> _Path | None:
+    """Returns the steps of a path such as ``$.a[0]['b c']``; None if it is invalid or far too long."""
+    if text is None or not text.startswith("$"):
+        return None
+    position, steps = 1, _Path()
+    while match := _STEP.match(text, position):
+        name, index, *quoted = match.groups()
+        steps.append(int(index) if index is not None else name or re.sub(r"\\(.)", r"\1", quoted[0] or quoted[1] or ""))
+        position = match.end()
+    is_whole = position == len(text) and 0 < len(steps) <= _MOST_LEVELS and isinstance(steps[0], str)
+    return steps if is_whole else None
+
+
+def _value(piece: Mapping[str, Any]) -> Json:
+    for name, snake in (("stringValue", "string_value"), ("numberValue", "number_value"), ("boolValue", "bool_value")):
+        value = piece.get(name, piece.get(snake))
+        if value is not None:
+            return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    return None
+
+
+def _at(holder: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        return holder[step] if isinstance(holder, list) and step < len(holder) else None
+    return holder.get(step) if isinstance(holder, dict) else None
+
+
+def _set(holder: Any, step: str | int, value: Json) -> bool:
+    if isinstance(step, str) and isinstance(holder, dict):
+        holder[step] = value
+        return True
+    if not isinstance(step, int) or not isinstance(holder, list) or step > len(holder) + _MOST_MISSING:
+        return False
+    holder.extend([None] * (step + 1 - len(holder)))
+    holder[step] = value
+    return True

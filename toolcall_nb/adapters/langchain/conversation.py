@@ -123,7 +123,7 @@ class Conversation:
     def _reply(self, message: Mapping[str, Any]) -> list[Event]:
         message_id = get(message, "id", str)
         if is_chunk(message):
-            if message_id and not self.replies.is_open(message_id):
+            if message_id and message_id not in self.replies.turns:
                 self._read.discard(message_id)  # some models give all replies one id
             return self.replies.piece(message)
         if message_id in self._read:

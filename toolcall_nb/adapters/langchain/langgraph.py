@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 from toolcall_nb.adapters.base import Format
@@ -113,10 +114,10 @@ class LangGraphAdapter:
     def _of_mode(self, mode: str, data: Any, namespace: Any = None) -> list[Event]:
         match mode:
             case "messages":
-                first, about = data if isinstance(data, tuple | list) and len(data) == 2 else (data, {})
+                first, metadata = data if isinstance(data, tuple | list) and len(data) == 2 else (data, {})
                 message = message_of(first)
                 if message is None:
-                    return self._typed.take(as_mapping(first), as_mapping(about), namespace)
+                    return self._typed.take(as_mapping(first), as_mapping(metadata), namespace)
                 return self._conversation.take(message)
             case "values":
                 return [*self._state(data, namespace), *self._interrupts(as_mapping(data).get(_INTERRUPT))]
@@ -139,24 +140,26 @@ class LangGraphAdapter:
     def _task(self, task: Mapping[str, Any], namespace: Any) -> list[Event]:
         """Reads what a task wrote, and the input of the first one; that of a later task was read before."""
         prompts = [] if self._conversation.has_begun else self._state(task.get("input"), namespace)
-        found = [message for value in _writes(task.get("result")) for message in messages_in(value)]
-        read = [*prompts, *self._update(found), *self._interrupts(task.get("interrupts"))]
+        messages = [message for value in _writes(task.get("result")) for message in messages_in(value)]
+        read = [*prompts, *self._update(messages), *self._interrupts(task.get("interrupts"))]
         error = task.get("error")
-        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
+        text = _error_text(error)
         if error is None or text in self._errors:
             return read
         self._errors.add(text)
-        return [*read, *self._conversation.replies.message.other(error_event(_name_of(task), text))]
+        name = get(task, "name", str)
+        task_error = error_event(f"The task {name!r}" if name else "A task", text)
+        return [*read, *self._conversation.replies.message.other(task_error)]
 
     def _checkpoint(self, checkpoint: Mapping[str, Any], namespace: Any) -> list[Event]:
-        found = self._state(checkpoint.get("values"), namespace)
-        for task in get(checkpoint, "tasks", list) or get(checkpoint, "tasks", tuple) or ():
-            found += self._interrupts(as_mapping(task).get("interrupts"))
-        return found
+        events = self._state(checkpoint.get("values"), namespace)
+        for task in get(checkpoint, "tasks", (list, tuple)) or ():
+            events += self._interrupts(as_mapping(task).get("interrupts"))
+        return events
 
     def _state(self, state: Any, namespace: Any) -> list[Event]:
         """Reads a state's messages, but not the prompt of an agent that runs in a tool: it would end the message."""
-        found: list[Event] = []
+        events: list[Event] = []
         messages = messages_in(state)
         is_in_a_tool = bool(namespace) and bool(self.open_ids())
         for position, message in enumerate(messages):
@@ -164,37 +167,37 @@ class LangGraphAdapter:
             if is_in_a_tool and role_of(message) in ("user", "system"):
                 self._conversation.mark_read(message)
             elif not is_chunk(message) and (has_name or position >= self._position):
-                found += self._conversation.take(message)
+                events += self._conversation.take(message)
         self._position = max(self._position, len(messages))
-        return found
+        return events
 
     def _updates(self, updates: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         for node, update in updates.items():
-            found += self._interrupts(update) if node == _INTERRUPT else self._update(messages_in(update))
-        return found
+            events += self._interrupts(update) if node == _INTERRUPT else self._update(messages_in(update))
+        return events
 
     def _update(self, messages: list[Mapping[str, Any]]) -> list[Event]:
         """Reads what a node added. A subgraph adds its whole state: prompts before a reply that was read are old."""
-        read = [place for place, message in enumerate(messages) if self._conversation.has_read(message)]
-        found: list[Event] = []
-        for place, message in enumerate(messages):
-            if read and place < read[-1] and role_of(message) in ("user", "system"):
+        read = [index for index, message in enumerate(messages) if self._conversation.has_read(message)]
+        events: list[Event] = []
+        for index, message in enumerate(messages):
+            if read and index < read[-1] and role_of(message) in ("user", "system"):
                 self._conversation.mark_read(message)
-            found += self._conversation.take(message)
-        return found
+            events += self._conversation.take(message)
+        return events
 
     def _interrupts(self, interrupts: Any) -> list[Event]:
         """Reads interrupts: requests of LangChain's middleware to approve calls, or anything else a graph waits for."""
-        found: list[Event] = []
+        events: list[Event] = []
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
             value = as_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
             calls = [call_id for call_id in self.calls_asked_about(value) if call_id is not None]
-            found += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
+            events += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
             if not calls:
-                found += replies.message.other(ev.Data("interrupt", value))
-        return found
+                events += replies.message.other(ev.Data("interrupt", value))
+        return events
 
     # astream_events
 
@@ -205,8 +208,8 @@ class LangGraphAdapter:
 
     def _model_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         """Marks the input of a model as read: it was, or belongs to an earlier turn."""
-        given = as_mapping(data.get("input")).get("messages")
-        for item in given[0] if isinstance(given, list) and given and isinstance(given[0], list) else ():
+        prompts = as_mapping(data.get("input")).get("messages")
+        for item in prompts[0] if isinstance(prompts, list) and prompts and isinstance(prompts[0], list) else ():
             message = message_of(item) or {}
             if role_of(message) in ("assistant", "tool"):
                 self._conversation.mark_past(message)
@@ -231,22 +234,22 @@ class LangGraphAdapter:
         if message is None:
             return []
         reply = self._runs.pop(run, None)
-        found = self._conversation.take({**message, "type": "ai", "id": reply or message.get("id")})
+        events = self._conversation.take({**message, "type": "ai", "id": reply or message.get("id")})
         self._conversation.mark_read(message)
-        return found
+        return events
 
     def _tool_start(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or get(data, "name", str) or ""
         replies = self._conversation.replies
-        found = replies.start_tool(run, name, as_json_value(data.get("input")))
-        return [*found, ev.ToolExecution(replies.run_of(run) or run, "running")]
+        events = replies.start_tool(run, name, as_json_value(data.get("input")))
+        return [*events, ev.ToolExecution(replies.running.get(run, run), "running")]
 
     def _tool_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, output = self._conversation.replies, data.get("output")
-        call_id = replies.run_of(run)
+        call_id = replies.running.get(run)
         answers = [message for message in _answers(output) if role_of(message) == "tool"]
         if answers or call_id is None:
-            return [found for message in answers for found in self._conversation.answer(message, call_id)]
+            return [ended for message in answers for ended in self._conversation.answer(message, call_id)]
         if output is None and call_id != run:
             return []  # version 1 of the events sends this for a failure too; the tool's message follows
         return replies.outcome(call_id, ev.ToolOutputAvailable(call_id, as_json_value(output)), {})
@@ -254,42 +257,36 @@ class LangGraphAdapter:
     def _tool_error(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         replies, error = self._conversation.replies, data.get("error")
         named = get(data, "tool_call_id", str)
-        call_id = replies.run_of(run)
-        if (
-            named is not None
-            and replies.has_call(named)
-            and (call_id is None or replies.ids.provider_id(call_id) != named)
-        ):
+        call_id = replies.running.get(run)
+        is_other = call_id is None or replies.ids.provider_id(call_id) != named
+        if named is not None and is_other and replies.has_call(named):
             replies.release(call_id or named)
             call_id = replies.ids.first_open(named)
         if call_id is None:
             return []
-        text = f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
-        return replies.outcome(call_id, ev.ToolOutputError(call_id, text), {})
+        return replies.outcome(call_id, ev.ToolOutputError(call_id, _error_text(error)), {})
 
     def _chain_stream(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         """Reads messages that a node created; one without an id is read when the graph has given it one."""
-        chunk = data.get("chunk")
-        if not isinstance(chunk, Mapping):
-            return []
-        updates = [chunk] if "messages" in chunk else [*chunk.values()]
-        found = [message for update in updates for message in messages_in(update)]
-        return self._take_created([message for message in found if message.get("id") is not None])
+        chunk = as_mapping(data.get("chunk"))
+        updates = [chunk] if "messages" in chunk else chunk.values()
+        messages = [message for update in updates for message in messages_in(update)]
+        return self._take_created([message for message in messages if message.get("id") is not None])
 
     def _chain_end(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         if event.get("parent_ids"):
             return []
-        found = messages_in(data.get("output"))
-        people = [place for place, message in enumerate(found) if role_of(message) == "user"]
-        return self._take_created(found[people[-1] + 1 :] if people else [])
+        messages = messages_in(data.get("output"))
+        people = [index for index, message in enumerate(messages) if role_of(message) == "user"]
+        return self._take_created(messages[people[-1] + 1 :] if people else [])
 
     def _take_created(self, messages: list[Mapping[str, Any]]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         for message in messages:
             is_ours = role_of(message) in ("assistant", "tool") and not is_chunk(message)
             if is_ours and not self._conversation.has_read(message):
-                found += self._conversation.take(message)
-        return found
+                events += self._conversation.take(message)
+        return events
 
     def _custom(self, run: str, data: Mapping[str, Any], event: Mapping[str, Any]) -> list[Event]:
         name = get(event, "name", str) or "custom"
@@ -325,9 +322,8 @@ def _writes(result: Any) -> Iterator[Any]:
     yield from [result] if several is None else several
 
 
-def _name_of(task: Mapping[str, Any]) -> str:
-    name = get(task, "name", str)
-    return f"The task {name!r}" if name else "A task"
+def _error_text(error: Any) -> str:
+    return f"{type(error).__name__}: {error}" if isinstance(error, BaseException) else str(as_json_value(error))
 
 
 # Recognising
@@ -349,16 +345,12 @@ def _mode_of(item: Any) -> tuple[str | None, Any]:
         if type(first) is tuple and all(isinstance(name, str) for name in first[:_LOOK_AT]):  # of a subgraph
             return _mode_of(item[1:] if len(item) == 3 else last)
         if len(item) == 2 and isinstance(first, str) and first in _MODES:
-            return (first, last) if _fits(first, last) else (None, None)
+            is_pair = type(last) is tuple and len(last) == 2
+            fits = is_pair if first == "messages" else first == "custom" or isinstance(last, dict)
+            return (first, last) if fits else (None, None)
         if len(item) == 2 and type(last) is dict and type(first) is not tuple and message_of(first) is not None:
             return "messages", item
     return (None, None)
-
-
-def _fits(mode: str, data: Any) -> bool:
-    if mode == "messages":
-        return type(data) is tuple and len(data) == 2
-    return mode == "custom" or isinstance(data, dict)
 
 
 def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
@@ -378,7 +370,7 @@ def _mode_of_dict(item: dict[str, Any]) -> tuple[str | None, Any]:
             return mode, item
     if _is_state(item):
         return "values", item
-    is_update = _INTERRUPT in item or any(_is_state(value) for value in _first(item.values()))
+    is_update = _INTERRUPT in item or any(map(_is_state, islice(item.values(), _LOOK_AT)))
     return ("updates", item) if is_update else (None, None)
 
 
@@ -389,11 +381,6 @@ def _is_state(thing: Any) -> bool:
     if type(messages) is list:
         return bool(messages) and all(message_of(item) is not None for item in messages[:_LOOK_AT])
     return type(messages) is not tuple and message_of(messages) is not None
-
-
-def _first(values: Any) -> Iterator[Any]:
-    for _, value in zip(range(_LOOK_AT), values, strict=False):
-        yield value
 
 
 def _is_whole(thing: Any) -> bool:

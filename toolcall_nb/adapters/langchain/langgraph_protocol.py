@@ -26,9 +26,9 @@ class TypedEvents:
         self._replies: dict[str, str] = {}
         self._grown: set[tuple[str, Any]] = set()
 
-    def take(self, event: Mapping[str, Any], about: Mapping[str, Any], namespace: Any) -> list[Event]:
+    def take(self, event: Mapping[str, Any], metadata: Mapping[str, Any], namespace: Any) -> list[Event]:
         """Reads an event of a message."""
-        run = str(about.get("run_id") or about.get("langgraph_checkpoint_ns") or namespace)
+        run = str(metadata.get("run_id") or metadata.get("langgraph_checkpoint_ns") or namespace)
         replies, reply = self._conversation.replies, self._replies.get(run, run)
         match event.get("event"):
             case "message-start":
@@ -36,7 +36,7 @@ class TypedEvents:
                 return replies.begin(reply) if event.get("role") in ("ai", "assistant") else []
             case "content-block-start" | "content-block-delta" | "content-block-finish" as step:
                 begins = replies.begin(reply)
-                return [*begins, *self._block(step, reply, replies.turn_of(reply), event)]
+                return [*begins, *self._block(step, reply, replies.turns[reply], event)]
             case "message-finish":
                 details = {"usage_metadata": event.get("usage"), "response_metadata": event.get("metadata")}
                 return self._conversation.finish(reply, details)
@@ -62,24 +62,23 @@ class TypedEvents:
     def tool(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads an event of a tool."""
         replies, call_id = self._conversation.replies, get(event, "tool_call_id", str) or ""
+        own_id = replies.ids.first_open(call_id)
         match event.get("event"):
             case "tool-started":
-                name, given = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
-                found = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, given)
-                return [*found, ev.ToolExecution(replies.start_call(call_id, given), "running")]
+                name, arguments = get(event, "tool_name", str) or "", as_json_value(event.get("input"))
+                events = [] if replies.has_call(call_id) else replies.start_tool(call_id, name, arguments)
+                return [*events, ev.ToolExecution(replies.start_call(call_id, arguments), "running")]
             case "tool-finished":
                 answer = message_of(event.get("output"))
                 if answer is not None and role_of(answer) == "tool":
-                    return self._conversation.answer(answer, replies.ids.first_open(call_id))
-                own_id = replies.ids.first_open(call_id)
+                    return self._conversation.answer(answer, own_id)
                 output = ev.ToolOutputAvailable(own_id, as_json_value(event.get("output")))
                 return replies.outcome(own_id, output, {})
             case "tool-error":
-                own_id = replies.ids.first_open(call_id)
                 failure = ev.ToolOutputError(own_id, get(event, "message", str) or "The tool failed.")
                 return replies.outcome(own_id, failure, {})
             case "tool-output-delta" if replies.has_call(call_id):
-                return [ev.ToolLog(replies.ids.first_open(call_id), str(as_json_value(event.get("delta"))))]
+                return [ev.ToolLog(own_id, str(as_json_value(event.get("delta"))))]
         return []
 
 

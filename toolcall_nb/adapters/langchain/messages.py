@@ -48,15 +48,15 @@ def message_of(thing: Any) -> Mapping[str, Any] | None:
     if type(thing) is tuple and len(thing) == 2 and isinstance(thing[0], str) and isinstance(thing[1], str):
         return {"type": thing[0], "content": thing[1]} if thing[0] in _ROLES else None
     if ("langchain_core.messages.base", "BaseMessage") in class_names(type(thing)):
-        return {name: found for name in _FIELDS if (found := getattr(thing, name, None)) is not None}
+        return {name: value for name in _FIELDS if (value := getattr(thing, name, None)) is not None}
     return None
 
 
 def _of_dict(thing: dict[str, Any]) -> Mapping[str, Any] | None:
     kind, path = thing.get("type"), thing.get("id")
     if thing.get("lc") == 1 and kind == "constructor" and isinstance(path, list) and path and isinstance(path[-1], str):
-        known = as_mapping(thing.get("kwargs"))
-        return {"type": path[-1], **known} if path[-1] in _ROLES and "content" in known else None
+        fields = as_mapping(thing.get("kwargs"))
+        return {"type": path[-1], **fields} if path[-1] in _ROLES and "content" in fields else None
     if not isinstance(kind, str) or kind not in _OF_DICTS:
         return None
     inner = thing.get("data")
@@ -67,12 +67,12 @@ def _of_dict(thing: dict[str, Any]) -> Mapping[str, Any] | None:
 
 def messages_in(state: Any) -> list[Mapping[str, Any]]:
     """Returns the messages in a state or an update, which may also be a message or a list of messages itself."""
-    found = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    messages = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
     if isinstance(state, list):
-        found = state
-    if isinstance(found, list | tuple) and message_of(found) is None:
-        return [message for item in found if (message := message_of(item)) is not None]
-    single = message_of(found) or message_of(state)
+        messages = state
+    if isinstance(messages, list | tuple) and message_of(messages) is None:
+        return [message for item in messages if (message := message_of(item)) is not None]
+    single = message_of(messages) or message_of(state)
     return [] if single is None else [single]
 
 
@@ -123,22 +123,21 @@ def human_parts(content: Any) -> Iterator[str | Event]:
     for block in blocks_of(content):
         text = get(block, "text", str)
         if text is None:
-            yield langchain_file_event(block) or custom_part_event(
-                "langchain", get(block, "type", str) or "block", as_json_value(block)
-            )
+            kind = get(block, "type", str) or "block"
+            yield langchain_file_event(block) or custom_part_event("langchain", kind, block)
         elif text:
             yield text
 
 
 def response_details(message: Mapping[str, Any]) -> Object:
     """Returns the ``model``, ``usage`` and ``reason`` that a message states."""
-    known = as_mapping(message.get("response_metadata"))
-    found: Object = {}
+    metadata = as_mapping(message.get("response_metadata"))
+    details: Object = {}
     names = ("finish_reason", "stop_reason", "done_reason")
-    if reason := next((given for name in names if (given := get(known, name, str))), None):
-        found["reason"] = _REASONS.get(reason.lower(), "other")
-    if model := get(known, "model_name", str) or get(known, "model", str):
-        found["model"] = model
+    if reason := next((value for name in names if (value := get(metadata, name, str))), None):
+        details["reason"] = _REASONS.get(reason.lower(), "other")
+    if model := get(metadata, "model_name", str) or get(metadata, "model", str):
+        details["model"] = model
     if usage := usage_of(as_mapping(message.get("usage_metadata")), _USAGE):
-        found["usage"] = {name: count for name, count in usage.items() if count or name.endswith("putTokens")}
-    return found
+        details["usage"] = {name: count for name, count in usage.items() if count or name.endswith("putTokens")}
+    return details

@@ -1,4 +1,7 @@
-"""`Replies` collects the replies of LangChain's models that make up one message: content, calls and their results."""
+"""`Replies` collects the replies of LangChain's models that make up one message: content, calls and their results.
+
+`CallIds` tells calls apart to which a provider gave the same id.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,54 @@ from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, custom_part_event
-from toolcall_nb.adapters.langchain.call_ids import CallIds
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
+
+
+class CallIds:
+    """The ids of the calls of a message: ours, which are unique, and the provider's, which may repeat or be empty.
+
+    ``ended`` are our ids of the calls that have ended, and ids of calls that never began.
+    """
+
+    def __init__(self) -> None:
+        self.ended: set[str] = set()
+        self._own_ids: dict[str, list[str]] = {}
+        self._provider_ids: dict[str, str] = {}
+        self.started: dict[str, None] = {}  # the calls whose tools have started, in order
+
+    def add(self, own_id: str, provider_id: str) -> None:
+        """Adds a call that has begun."""
+        self._provider_ids[own_id] = provider_id
+        self._own_ids.setdefault(provider_id, []).append(own_id)
+
+    def provider_id(self, own_id: str) -> str:
+        """Returns the provider's id of a call."""
+        return self._provider_ids.get(own_id, own_id)
+
+    def calls(self, provider_id: str) -> list[str]:
+        """Returns our ids of the calls with this id of the provider."""
+        return self._own_ids.get(provider_id, [])
+
+    def open_calls(self, provider_id: str) -> list[str]:
+        """Returns our ids of the calls with this id of the provider that have not ended."""
+        return [own_id for own_id in self.calls(provider_id) if own_id not in self.ended]
+
+    def open_ids(self) -> dict[str, str]:
+        """Returns the provider's ids of the calls that have not ended, by ours."""
+        return {own_id: name for own_id, name in self._provider_ids.items() if own_id not in self.ended}
+
+    def first_open(self, provider_id: str) -> str:
+        """Returns our id of the call with this id of the provider: of several open ones, the first that has started.
+
+        Without such a call, returns the id itself.
+        """
+        calls = self.open_calls(provider_id)
+        started = (own_id for own_id in self.started if own_id in calls)
+        return next(started, calls[0] if calls else provider_id)
+
 
 _CALLS = frozenset({"tool_call", "tool_call_chunk", "invalid_tool_call"})
 _OF_PROVIDERS = frozenset({"tool_use", "input_json_delta", "function_call", "custom_tool_call"})
@@ -31,7 +77,7 @@ class Replies:
         self.message = Assembler()
         self.has_begun = False
         self.ids = CallIds()
-        self._turns: dict[Any, int] = {}  # numbers of the open replies, by reply
+        self.turns: dict[Any, int] = {}  # numbers of the open replies, by reply, from 1
         self._answered: dict[Any, set[str]] = {}  # the calls of replies that are no longer open, by reply
         self._count = 0
         self._keys: dict[str, Any] = {}  # keys of the calls, by our id
@@ -39,14 +85,10 @@ class Replies:
         self._matched: set[Any] = set()  # keys of the calls that the message being read has repeated so far
         self._order: dict[int, list[Any]] = {}  # keys of the calls of each turn
         self._slots: dict[Any, Any] = {}
-        self._running: dict[str, str] = {}  # calls, by their tool's run
+        self.running: dict[str, str] = {}  # calls, by their tool's run
         self._waiting: dict[str, tuple[str, Json]] = {}  # calls without a running tool: name and input
         self._taken: dict[str, tuple[str, Json]] = {}
         self._usage: dict[int, dict[str, int]] = {}
-
-    def is_open(self, reply: Any) -> bool:
-        """Whether this reply may continue."""
-        return reply in self._turns
 
     def has_call(self, call_id: str) -> bool:
         """Whether a call with this id of the provider belongs to the message."""
@@ -65,14 +107,14 @@ class Replies:
 
     def matching_call(self, call_id: str, arguments: Any, besides: Container[str | None] = ()) -> str:
         """Returns our id of an open call with this id of the provider, preferably one with these arguments."""
-        calls = [own for own in self.ids.open_calls(call_id) if own not in besides]
-        equal = (own for own in calls if self._waiting.get(own, ("", MISSING))[1] == arguments)
+        calls = [own_id for own_id in self.ids.open_calls(call_id) if own_id not in besides]
+        equal = (own_id for own_id in calls if self._waiting.get(own_id, ("", MISSING))[1] == arguments)
         return next(equal, calls[0] if calls else call_id)
 
     def start_call(self, call_id: str, arguments: Json) -> str:
         """Notes that the tool of a call has started, and returns our id of the call."""
         own_id = self.matching_call(call_id, arguments, besides=self.ids.started)
-        self.ids.start(own_id)
+        self.ids.started[own_id] = None
         return own_id
 
     def has_answered(self, message: Mapping[str, Any]) -> bool:
@@ -84,66 +126,60 @@ class Replies:
 
     def begin(self, reply: Any) -> list[Event]:
         """Begins a reply, unless it is open."""
-        found = self.message.start()
-        if reply not in self._turns:
-            if self._count:
-                found += self.message.next_step()
+        events = self.message.start()
+        if reply not in self.turns:
+            events += self.message.next_step() if self._count else []
             self._count += 1
-            self._turns[reply], self.has_begun = self._count, True
-        return found
+            self.turns[reply], self.has_begun = self._count, True
+        return events
 
     def piece(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a chunk of a reply."""
-        reply = get(message, "id", str) or next(reversed(self._turns), "")
+        reply = get(message, "id", str) or next(reversed(self.turns), "")
         self._matched.clear()
-        found = self.begin(reply)
-        turn = self._turns[reply]
+        events = self.begin(reply)
+        turn = self.turns[reply]
         chunks = get(message, "tool_call_chunks", list) or []
-        found += self.content(turn, message, with_calls=not chunks)
+        events += self.content(turn, message, with_calls=not chunks)
         for position, chunk in enumerate(chunks):
-            found += self.grow_call(turn, position, as_mapping(chunk))
+            events += self.grow_call(turn, position, as_mapping(chunk))
         self._describe(turn, message, adds=True)
-        return found
+        return events
 
     def whole(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a complete reply; of one that was streamed, what its chunks left out."""
         reply = get(message, "id", str) or object()
-        was_streamed = self.is_open(reply)
+        was_streamed = reply in self.turns
         self._matched.clear()
-        found = self.begin(reply)
-        turn = self._turns[reply]
+        events = self.begin(reply)
+        turn = self.turns[reply]
         calls = [
             as_mapping(call)
             for name in ("tool_calls", "invalid_tool_calls")
             for call in get(message, name, (list, tuple)) or ()
         ]
         if not was_streamed:
-            found += self.content(turn, message, with_calls=not calls)
+            events += self.content(turn, message, with_calls=not calls)
         for position, call in enumerate(calls):
-            found += self._whole_call(turn, position, call)
-        found += [*self.message.end_block(), *self.end_calls(turn)]
+            events += self._whole_call(turn, position, call)
+        events += [*self.message.end_block(), *self.end_calls(turn)]
         self._describe(turn, message, adds=False)
-        return found
-
-    def turn_of(self, reply: Any) -> int:
-        """Returns the number of an open reply, from 1."""
-        return self._turns[reply]
+        return events
 
     def finish(self, reply: str, details: Mapping[str, Any]) -> list[Event]:
         """Ends an open reply; ``details`` has its usage and metadata."""
-        turn = self._turns.get(reply, self._count)
+        turn = self.turns.get(reply, self._count)
         self._describe(turn, details, adds=False)
         return [*self.message.end_block(), *self.end_calls(turn)]
 
     def _describe(self, turn: int, message: Mapping[str, Any], adds: bool) -> None:
-        known = response_details(message)
-        self.message.reason = known.get("reason", self.message.reason)
-        if "model" in known:
-            self.message.metadata["model"] = known["model"]
-        if "usage" in known:
+        details = response_details(message)
+        self.message.reason = details.get("reason", self.message.reason)
+        self.message.describe(model=details.get("model"))
+        if "usage" in details:
             before = self._usage.get(turn, {}) if adds else {}
-            self._usage[turn] = add_counts([before, known["usage"]])
-            self.message.metadata["usage"] = add_counts(self._usage.values())
+            self._usage[turn] = add_counts([before, details["usage"]])
+            self.message.describe(usage=add_counts(self._usage.values()))
 
     # Content
 
@@ -151,15 +187,15 @@ class Replies:
         """Reads the blocks of a message or a chunk."""
         more = as_mapping(message.get("additional_kwargs"))
         provider = get(message.get("response_metadata"), "model_provider", str) or "langchain"
-        found: list[Event] = []
+        events: list[Event] = []
         if thought := get(more, "reasoning_content", str):
-            found += self.message.reasoning(thought, (turn, "reasoning"))
+            events += self.message.reasoning(thought, (turn, "reasoning"))
         for position, block in enumerate(blocks_of(message.get("content"))):
             if with_calls or block.get("type") not in _CALLS:
-                found += self.block(turn, position, block, provider)
+                events += self.block(turn, position, block, provider)
         if refusal := get(more, "refusal", str):
-            found += self._refused(turn, refusal)
-        return found
+            events += self._refused(turn, refusal)
+        return events
 
     def block(self, turn: int, position: int, block: Mapping[str, Any], provider: str = "langchain") -> list[Event]:
         """Reads one block of content, or a piece of one."""
@@ -189,21 +225,21 @@ class Replies:
         summary = block.get("summary")
         texts = [get(item, "text", str) or "" for item in (summary if isinstance(summary, list) else ())]
         text = get(block, "reasoning", str) or get(block, "thinking", str) or "\n\n".join(texts)
-        found = self.message.reasoning(text, (turn, "reasoning", index))
+        events = self.message.reasoning(text, (turn, "reasoning", index))
         kept = {**as_mapping(block.get("extras")), **{name: block.get(name) for name in _KEPT if block.get(name)}}
-        return [*found, *(self.message.annotate({provider: as_json_value(kept)}) if kept else [])]
+        return [*events, *(self.message.annotate({provider: as_json_value(kept)}) if kept else [])]
 
     def _refused(self, turn: int, text: str) -> list[Event]:
         self.message.reason = "content-filter"
         return self.message.text(text, (turn, "refusal"))
 
     def _cited(self, block: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         for name in ("annotations", "citations"):
             for citation in get(block, name, list) or ():
                 page = self.message.sources.page(get(citation, "url", str), get(citation, "title", str))
-                found += self.message.after_block(page)
-        return found
+                events += self.message.after_block(page)
+        return events
 
     # Calls
 
@@ -216,41 +252,38 @@ class Replies:
             key = self._order[turn][-1]
         else:
             key = self._slots.get(slot)
-            if key is None or self._is_other(key, call_id):
+            if key is None or (call_id is not None and self.message.id_of(key) not in (None, call_id)):
                 key = self._slots[slot] = (*slot, len(self._order.get(turn, ())))
-        found = self._begin_call(turn, key, call_id, name)
+        events = self._begin_call(turn, key, call_id, name)
         self.message.grow_name(key, name)
-        return [*found, *self.message.arguments(key, get(chunk, "args", str) or "")]
+        return [*events, *self.message.arguments(key, get(chunk, "args", str) or "")]
 
-    def _is_other(self, key: Any, call_id: str | None) -> bool:
-        return call_id is not None and self.message.id_of(key) not in (None, call_id)
-
-    def _begin_call(self, turn: int, key: Any, call_id: str | None, name: str, **about: Any) -> list[Event]:
-        found = self.message.begin_call(key, call_id, name, **about)
-        if found:
+    def _begin_call(self, turn: int, key: Any, call_id: str | None, name: str, **fields: Any) -> list[Event]:
+        events = self.message.begin_call(key, call_id, name, **fields)
+        if events:
             own_id = self.message.id_of(key) or ""
             self._order.setdefault(turn, []).append(key)
             self._askers[own_id] = turn
             self._keys[own_id] = key
             self.ids.add(own_id, call_id or "")
-            if not about:
+            if not fields:
                 self._waiting[own_id] = (name, MISSING)
-        return found
+        return events
 
     def _whole_call(self, turn: int, position: int, call: Mapping[str, Any]) -> list[Event]:
         call_id, name = get(call, "id", str) or None, get(call, "name", str) or ""
         key = self._repeated_call(turn, position, call_id) or (turn, "whole", len(self._order.get(turn, ())))
         self._matched.add(key)
-        found = self._begin_call(turn, key, call_id, name)
+        events = self._begin_call(turn, key, call_id, name)
         args = call.get("args")
         if isinstance(args, str):
-            found += self.message.arguments(key, args) if found else []
-            return [*found, *self.message.end_call(key)]
-        given = as_json_value(args) if args is not None else {}
+            events += self.message.arguments(key, args) if events else []
+            return [*events, *self.message.end_call(key)]
+        arguments = as_json_value(args) if args is not None else {}
         own_id = self.message.id_of(key) or ""
         if own_id in self._waiting:
-            self._waiting[own_id] = (name, given)
-        return [*found, *self.message.end_call(key, given)]
+            self._waiting[own_id] = (name, arguments)
+        return [*events, *self.message.end_call(key, arguments)]
 
     def _repeated_call(self, turn: int, position: int, call_id: str | None) -> Any:
         """Returns the key of the streamed call that a complete call repeats; None for a new call."""
@@ -267,11 +300,11 @@ class Replies:
     def _server_call(self, turn: int, index: Any, block: Mapping[str, Any]) -> list[Event]:
         key = (turn, "server", index)
         call_id, args = get(block, "id", str), block.get("args", block.get("input"))
-        found = self._begin_call(turn, key, call_id, get(block, "name", str) or "", provider_executed=True)
+        events = self._begin_call(turn, key, call_id, get(block, "name", str) or "", provider_executed=True)
         if isinstance(args, str):
-            return [*found, *self.message.arguments(key, args)]
+            return [*events, *self.message.arguments(key, args)]
         is_piece = block.get("type") == "server_tool_call_chunk"
-        return found if is_piece else [*found, *self.message.end_call(key, as_json_value(args) if args else {})]
+        return events if is_piece else [*events, *self.message.end_call(key, as_json_value(args) if args else {})]
 
     def _server_result(self, block: Mapping[str, Any]) -> list[Event]:
         call_id = get(block, "tool_call_id", str) or get(block, "tool_use_id", str) or ""
@@ -284,35 +317,31 @@ class Replies:
 
     # Tools
 
-    def start_tool(self, run_id: str, name: str, given: Json) -> list[Event]:
+    def start_tool(self, run_id: str, name: str, arguments: Json) -> list[Event]:
         """Begins the run of a tool for a waiting call with its name, preferably one with this input.
 
         A tool that no model called becomes a call with the id of its run.
         """
         named = [call_id for call_id, (called, _) in self._waiting.items() if called == name]
-        equal = [call_id for call_id in named if self._waiting[call_id][1] == given]
+        equal = [call_id for call_id in named if self._waiting[call_id][1] == arguments]
         self.has_begun = True
         if named:
             call_id = (equal or named)[0]
-            self._running[run_id] = call_id
+            self.running[run_id] = call_id
             self._taken[call_id] = self._waiting.pop(call_id)
             return self.message.end_call(self._keys[call_id])
         key = ("run", run_id)
-        found = self.message.start() + self._begin_call(self._count, key, run_id, name)
+        events = self.message.start() + self._begin_call(self._count, key, run_id, name)
         own_id = self.message.id_of(key) or run_id
         self._waiting.pop(own_id, None)
-        self._running[run_id] = own_id
-        return [*found, *self.message.end_call(key, given)]
+        self.running[run_id] = own_id
+        return [*events, *self.message.end_call(key, arguments)]
 
     def waiting_for(self, action: Mapping[str, Any], besides: Container[str | None] = ()) -> str | None:
         """Returns the waiting call with the ``name`` and ``args`` of an action that is not one of ``besides``."""
         wanted = (action.get("name"), action.get("args"))
-        found = (call_id for call_id, call in self._waiting.items() if call == wanted and call_id not in besides)
-        return next(found, None)
-
-    def run_of(self, run_id: str) -> str | None:
-        """Returns the call that a tool runs for."""
-        return self._running.get(run_id)
+        matches = (call_id for call_id, call in self._waiting.items() if call == wanted and call_id not in besides)
+        return next(matches, None)
 
     def release(self, call_id: str) -> None:
         """Lets a call wait again, because its tool turned out to run for another call with the same name."""
@@ -322,14 +351,14 @@ class Replies:
     def answer(self, call_id: str, message: Mapping[str, Any]) -> list[Event]:
         """Ends a call, by our id, as a tool message says. A call that never began, in a cut history, begins here."""
         content = message.get("content")
-        about: Object = {}
-        if message.get("artifact") is not None:
-            about["tool_metadata"] = {"artifact": as_json_value(message["artifact"])}
+        artifact = message.get("artifact")
+        metadata = None if artifact is None else {"artifact": as_json_value(artifact)}
+        event: Event = ev.ToolOutputAvailable(call_id, as_json_value(content), tool_metadata=metadata)
         if message.get("status") == "error":
-            return self.outcome(call_id, ev.ToolOutputError(call_id, content_text(content), **about), message)
-        return self.outcome(call_id, ev.ToolOutputAvailable(call_id, as_json_value(content), **about), message)
+            event = ev.ToolOutputError(call_id, content_text(content), tool_metadata=metadata)
+        return self.outcome(call_id, event, message)
 
-    def outcome(self, call_id: str, event: Event, about: Mapping[str, Any]) -> list[Event]:
+    def outcome(self, call_id: str, event: Event, message: Mapping[str, Any]) -> list[Event]:
         """Ends a call with this event, and with it the reply that made the call."""
         if call_id in self.ids.ended:
             return []
@@ -337,10 +366,10 @@ class Replies:
         self._waiting.pop(call_id, None)
         if call_id not in self._keys:
             self.has_begun = True
-            start = ev.ToolInputStart(call_id, get(about, "name", str) or "")
+            start = ev.ToolInputStart(call_id, get(message, "name", str) or "")
             return [*self.message.other(start), event]
         asker = self._askers[call_id]
-        asked = {known for known, turn in self._askers.items() if turn == asker}
-        self._answered |= {reply: asked for reply, turn in self._turns.items() if turn == asker}
-        self._turns = {reply: turn for reply, turn in self._turns.items() if turn != asker}
+        calls = {own_id for own_id, turn in self._askers.items() if turn == asker}
+        self._answered |= {reply: calls for reply, turn in self.turns.items() if turn == asker}
+        self.turns = {reply: turn for reply, turn in self.turns.items() if turn != asker}
         return [*self.message.end_call(self._keys[call_id]), *self.message.outcome(call_id, event)]

@@ -55,37 +55,33 @@ class OpenAIChatAdapter:
             return []
         if "choices" not in chunk and not chunk.get("error"):
             return unknown_item(CHAT_COMPLETIONS.title, chunk or item)
-        found = self._describe(chunk)
-        for place, given in enumerate(get(chunk, "choices", (list, tuple)) or []):
-            choice = object_fields(given)
-            found += self._choice(choice, place)
-            found += self._error(choice.get("error"))
-        return found + self._error(chunk.get("error") or get(chunk.get("x_groq"), "error"))
+        events = self._describe(chunk)
+        for position, entry in enumerate(get(chunk, "choices", (list, tuple)) or []):
+            choice = object_fields(entry)
+            events += self._choice(choice, position)
+            events += self._error(choice.get("error"))
+        return events + self._error(chunk.get("error") or get(chunk.get("x_groq"), "error"))
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        found = [*self._main.end(), *self.message.close()]
+        events = [*self._main.end(), *self.message.close()]
         for _, (reader, waiting) in sorted(self._others.items()):
-            found += [*waiting, *reader.end(), *reader.message.close()]
+            events += [*waiting, *reader.end(), *reader.message.close()]
         self._others.clear()
-        return found
+        return events
 
     def _describe(self, chunk: Mapping[str, Any]) -> list[Event]:
         """Reads the message's id, model, usage and sources."""
-        if model := nonempty(chunk, "model"):
-            self.message.metadata["model"] = model
         usage = chunk.get("usage") or get(chunk.get("x_groq"), "usage")
-        if counts := counts_of(object_fields(usage)):
-            self.message.metadata["usage"] = counts
+        self.message.describe(nonempty(chunk, "model"), counts_of(object_fields(usage)))
         self._main.cite(chunk)
         message_id = nonempty(chunk, "id")
         return self.message.start(message_id) if message_id or chunk.get("choices") else []
 
-    def _choice(self, choice: Mapping[str, Any], place: int) -> list[Event]:
+    def _choice(self, choice: Mapping[str, Any], position: int) -> list[Event]:
         number = get(choice, "index", int)
-        number = place if number is None else number
-        if counts := counts_of(object_fields(choice.get("usage"))):  # Moonshot puts them there
-            self.message.metadata["usage"] = counts
+        number = position if number is None else number
+        self.message.describe(usage=counts_of(object_fields(choice.get("usage"))))  # Moonshot puts them there
         if not number:
             return self._main.choose(choice)
         if number not in self._others:
@@ -97,9 +93,7 @@ class OpenAIChatAdapter:
         return []
 
     def _error(self, error: Any) -> list[Event]:
-        if not error:
-            return []
-        return self.message.fail(ERROR_SENDER, dump(error) or error)
+        return self.message.fail(ERROR_SENDER, dump(error) or error) if error else []
 
 
 def _chunk(item: Any) -> Mapping[str, Any] | None:
@@ -107,13 +101,13 @@ def _chunk(item: Any) -> Mapping[str, Any] | None:
     if not isinstance(item, Mapping) and type_name(item).startswith(_HELPER):
         inner = getattr(item, "chunk", None)
         return None if inner is None else object_fields(inner)
-    given = object_fields(item)
-    kind = get(given, "type", str)
+    fields = object_fields(item)
+    kind = get(fields, "type", str)
     if kind == "chunk":
-        return object_fields(given.get("chunk"))
+        return object_fields(fields.get("chunk"))
     if kind in _DERIVED:
         return None
-    return object_fields(given["data"]) if "choices" not in given and "data" in given else given
+    return object_fields(fields["data"]) if "choices" not in fields and "data" in fields else fields
 
 
 def _class_name(thing: Any) -> str:

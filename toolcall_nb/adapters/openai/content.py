@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,9 +45,10 @@ def counts_of(reported: Mapping[str, Any]) -> Object:
     if not reported:
         return {}
     counts: Object = {}
-    for own, paths in _COUNTS.items():
-        found = [count for path in paths for count in usage_of(reported, {own: path}).values()]
-        counts.update({own: found[0]} if found else {})
+    for name, paths in _COUNTS.items():
+        values = (count for path in paths for count in usage_of(reported, {name: path}).values())
+        if (count := next(values, None)) is not None:
+            counts[name] = count
     reasoning, total = counts.get("reasoningTokens", 0), counts.get("totalTokens")
     if reasoning and total == counts.get("inputTokens", 0) + counts.get("outputTokens", 0) + reasoning:
         counts["outputTokens"] = counts.get("outputTokens", 0) + reasoning
@@ -59,8 +61,8 @@ def text_in(part: Any) -> str | None:
         return part
     kind = get(part, "type", str)
     name = "refusal" if kind == "refusal" else "text"
-    found: str | None = get(part, name, str)
-    return found if kind in (None, "refusal") or kind in _TEXTS else None
+    text: str | None = get(part, name, str)
+    return text if kind in (None, "refusal") or kind in _TEXTS else None
 
 
 def _media_type(url: str, otherwise: str) -> str:
@@ -69,22 +71,22 @@ def _media_type(url: str, otherwise: str) -> str:
     return head or otherwise
 
 
-def image_event(given: Any) -> Event | None:
+def image_event(image: Any) -> Event | None:
     """Returns the event of an image, given as a URL or as a mapping with ``url``; None for anything else."""
-    url = given if isinstance(given, str) else nonempty(given, "url")
+    url = image if isinstance(image, str) else nonempty(image, "url")
     return file_event(_media_type(url, "image/*"), url=url) if url else None
 
 
-def file_part_event(given: Mapping[str, Any]) -> Event | None:
+def file_part_event(file: Mapping[str, Any]) -> Event | None:
     """Returns the event of a content part's ``file``, by its content or URL; None if it only has an id."""
-    data, url = nonempty(given, "file_data"), nonempty(given, "file_url")
-    name = nonempty(given, "filename")
+    data, url = nonempty(file, "file_data"), nonempty(file, "file_url")
+    name = nonempty(file, "filename")
     media_type = "application/pdf" if name and name.lower().endswith(".pdf") else "application/octet-stream"
     if data and not data.startswith("data:"):
         event = file_event(media_type, data)
     else:
-        found = data or url
-        event = file_event(_media_type(found, media_type), url=found) if found else None
+        address = data or url
+        event = file_event(_media_type(address, media_type), url=address) if address else None
     if isinstance(event, File) and name:
         return replace(event, provider_metadata={"openai": {"filename": name}})
     return event
@@ -92,14 +94,14 @@ def file_part_event(given: Mapping[str, Any]) -> Event | None:
 
 def citation_event(sources: Sources, annotation: Any) -> Event | None:
     """Returns the source of an annotation when it is new: a page or a file; an unknown kind is kept as it is."""
-    given = object_fields(annotation)
-    kind = get(given, "type", str) or "unknown"
-    inner = object_fields(given.get(kind)) or given
+    fields = object_fields(annotation)
+    kind = get(fields, "type", str) or "unknown"
+    inner = object_fields(fields.get(kind)) or fields
     if kind == "url_citation":
         return sources.page(inner.get("url"), inner.get("title"))
     if key := nonempty(inner, "file_id") or nonempty(inner, "filename"):
         return sources.document(key, "text/plain", inner.get("filename") or key, {"openai": {"fileId": key}})
-    return custom_part_event("openai", kind, given) if given else None
+    return custom_part_event("openai", kind, fields) if fields else None
 
 
 class AudioPieces:
@@ -119,13 +121,7 @@ class AudioPieces:
         if not text:
             return None
         if any(piece.endswith("=") for piece in self._pieces[:-1]):
-            text = _rejoined(self._pieces)
+            with contextlib.suppress(binascii.Error, ValueError):
+                text = base64.b64encode(b"".join(map(base64.b64decode, self._pieces))).decode("ascii")
         media_type = next((name for head, name in _SOUNDS if text.startswith(head)), "audio/pcm")
         return file_event(media_type, text)
-
-
-def _rejoined(pieces: list[str]) -> str:
-    try:
-        return base64.b64encode(b"".join(base64.b64decode(piece) for piece in pieces)).decode("ascii")
-    except (binascii.Error, ValueError):
-        return "".join(pieces)

@@ -87,8 +87,8 @@ def call_fields(item: Mapping[str, Any]) -> Object:
     metadata = {name: item[name] for name in _METADATA if item.get(name)}
     if nonempty(item, "call_id") and nonempty(item, "id"):
         metadata = {"itemId": item["id"], **metadata}
-    about: Object = {"provider_metadata": {"openai": metadata} if metadata else None}
-    return {"provider_executed": True, **about} if is_provider_executed(item) else about
+    fields: Object = {"provider_metadata": {"openai": metadata} if metadata else None}
+    return {"provider_executed": True, **fields} if is_provider_executed(item) else fields
 
 
 def call_input(item: Mapping[str, Any]) -> Json:
@@ -96,10 +96,10 @@ def call_input(item: Mapping[str, Any]) -> Json:
     kind = str(item.get("type"))
     has_text = get(item, "arguments", str) is not None
     if kind in _INPUTS and not has_text:
-        given = item.get(_INPUTS[kind])
-        if isinstance(given, Mapping):
-            return {name: value for name, value in given.items() if name != "sources"}
-        return MISSING if given is None else given
+        content = item.get(_INPUTS[kind])
+        if isinstance(content, Mapping):
+            return {name: value for name, value in content.items() if name != "sources"}
+        return MISSING if content is None else content
     if has_text:
         return MISSING
     names = _FIELDS.get(kind) or [name for name in item if name not in _NOT_INPUT and name not in _METADATA]

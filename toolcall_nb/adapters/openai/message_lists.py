@@ -42,14 +42,14 @@ class OpenAITurn(MessageAdapter):
 
     def take(self, item: Mapping[str, Any]) -> list[Event]:
         """Reads a message of the assistant, or an item."""
-        found = self.message.next_step() if self._has_results else self.message.start()
+        events = self.message.next_step() if self._has_results else self.message.start()
         self._has_results = False
         if "type" in item:
             self._items += 1
-            return found + self._output.done(self._items, item)
+            return events + self._output.done(self._items, item)
         reader = ChoiceReader(self.message)
-        found += [*reader.take(item, is_whole=True), *reader.end()]
-        return [*found, *self.message.end_block(), *self.message.end_calls(), *self.message.complete_calls()]
+        events += [*reader.take(item, is_whole=True), *reader.end()]
+        return [*events, *self.message.end_block(), *self.message.end_calls(), *self.message.complete_calls()]
 
     def give(self, item: Mapping[str, Any]) -> list[Event]:
         """Reads a tool result or an approval; returns nothing if its call is not in this turn."""
@@ -58,21 +58,21 @@ class OpenAITurn(MessageAdapter):
         call_id = _result_id(item) or ""
         content = item if "type" in item else {"output": item.get("content")}
         name = nonempty(item, "name") or nonempty(item, "tool_name")
-        found = self.message.outcome(call_id, items.output_event(call_id, content), name)
-        self._has_results = self._has_results or bool(found)
-        return found
+        events = self.message.outcome(call_id, items.output_event(call_id, content), name)
+        self._has_results = self._has_results or bool(events)
+        return events
 
     def close(self) -> list[Event]:
         """Ends the turn."""
         return [*self._output.end(), *self.message.close()]
 
-    def _approve(self, asked: str, item: Mapping[str, Any]) -> list[Event]:
-        if not self.message.knows(asked):
+    def _approve(self, request_id: str, item: Mapping[str, Any]) -> list[Event]:
+        if not self.message.knows(request_id):
             return []
         self._has_results = True
         is_approved = item.get("approve") is True
-        answer = ev.ToolApprovalResponse(asked, is_approved, nonempty(item, "reason"))
-        return [answer, *([] if is_approved else self.message.outcome(asked, ev.ToolOutputDenied(asked)))]
+        answer = ev.ToolApprovalResponse(request_id, is_approved, nonempty(item, "reason"))
+        return [answer, *([] if is_approved else self.message.outcome(request_id, ev.ToolOutputDenied(request_id)))]
 
 
 class OpenAIMessages:
@@ -85,23 +85,23 @@ class OpenAIMessages:
         self._turns = Turns(turn)
         self.events = self._turns.events
 
-    def take(self, given: Any, metadata: Mapping[str, Any] | None = None) -> None:
+    def take(self, item: Any, metadata: Mapping[str, Any] | None = None) -> None:
         """Reads the next message or item. ``metadata`` is that of a message of the user or the system."""
-        message = object_fields(given)
+        message = object_fields(item)
         role, kind = get(message, "role", str), get(message, "type", str)
         is_message = kind in (None, "message")
         if is_message and role in ("system", "developer", "user"):
             self._turns.other(role, _parts(message.get("content")), metadata=metadata)
         elif is_message and role == "assistant":
             self._turns.assistant(message)
-        elif role in ("tool", "function") or (kind and _answers(kind)):
+        elif role in ("tool", "function") or kind == "mcp_approval_response" or (kind and items.is_output_item(kind)):
             call_id = None if kind == "mcp_approval_response" else _result_id(message)
             if not self._turns.answer(lambda turn: turn.give(message), call_id):
                 self._turns.assistant({"type": kind or role, **message})  # its call is not in the list
         elif kind:
             self._turns.assistant(message)
         else:
-            self.events += unknown_item(OPENAI_MESSAGES.title, given)
+            self.events += unknown_item(OPENAI_MESSAGES.title, item)
 
     def close(self) -> None:
         """Ends the assistant's turn."""
@@ -110,8 +110,8 @@ class OpenAIMessages:
 
 def _read_messages(messages: Any) -> list[Event]:
     reader = OpenAIMessages()
-    for given in messages if isinstance(messages, list | tuple) else [messages]:
-        reader.take(given)
+    for message in messages if isinstance(messages, list | tuple) else [messages]:
+        reader.take(message)
     reader.close()
     return reader.events
 
@@ -121,13 +121,9 @@ def _result_id(message: Mapping[str, Any]) -> str | None:
     return nonempty(message, "tool_call_id") or items.call_id(message)
 
 
-def _answers(kind: str) -> bool:
-    return items.is_output_item(kind) or kind == "mcp_approval_response"
-
-
 def _parts(content: Any) -> Iterable[str | Event]:
-    for given in content if isinstance(content, list | tuple) else [content]:
-        part = given if isinstance(given, str) else object_fields(given)
+    for item in content if isinstance(content, list | tuple) else [content]:
+        part = item if isinstance(item, str) else object_fields(item)
         text = text_in(part) if part else None
         if text is not None:
             yield text
@@ -139,12 +135,11 @@ def _is_whole(thing: Any) -> bool:
     if not isinstance(thing, list | tuple):
         return type(thing).__name__.partition("[")[0] in _MESSAGES
     first = first_items(thing)
-    return any(_is_ours(message) for message in first) and all(_may_be_ours(message) for message in first)
-
-
-def _may_be_ours(message: Any) -> bool:
-    """Whether it is a known message or item, or an item of an unknown type."""
-    return _is_ours(message) or (get(message, "type", str) is not None and "role" not in message)
+    others = [message for message in first if not _is_ours(message)]
+    return len(others) < len(first) and all(
+        get(message, "type", str) is not None and "role" not in message  # an item of an unknown type
+        for message in others
+    )
 
 
 def _is_ours(message: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.core.events import MISSING, Json, Object
+from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.sdk_objects import get
@@ -58,11 +58,11 @@ def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]
     """Yields the texts and then the calls of each request of a message. Text after a call belongs to the next one."""
     texts: list[str] = []
     calls: list[ToolCall] = []
-    known: set[str] = set()
+    call_ids: set[str] = set()
     for part in parts:
         if isinstance(part, ToolCall):
-            calls += [part] if part.parent not in known else []
-            known.add(part.id)
+            calls += [part] if part.parent not in call_ids else []
+            call_ids.add(part.id)
         elif isinstance(part, TextPart) and part.text:
             if calls:
                 yield texts, calls
@@ -83,13 +83,9 @@ def _request(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
 
 
 def _call(call: ToolCall) -> Object:
-    function = {"name": call.name, "arguments": _arguments(call.input)}
+    arguments = {} if call.input is MISSING else to_strict_json(call.input)  # servers parse the text: it is never empty
+    function = {"name": call.name, "arguments": json.dumps(arguments, ensure_ascii=False)}
     return {"id": call.id, "type": "function", "function": function}
-
-
-def _arguments(given: Json) -> str:
-    """Returns the input as JSON text; an empty object if there is none, since servers parse it."""
-    return "{}" if given is MISSING else json.dumps(to_strict_json(given), ensure_ascii=False)
 
 
 # The user

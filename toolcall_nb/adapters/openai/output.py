@@ -19,7 +19,7 @@ from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 
-class _Item(Struct):
+class _ItemState(Struct):
     """The state of an item. ``has_head``: the beginning of its input was written, around text that comes without it."""
 
     key: Any
@@ -31,7 +31,7 @@ class _Item(Struct):
 
 
 class OutputReader:
-    """Reads items into ``message``. A ``place`` identifies an item while it grows: its index in the output.
+    """Reads items into ``message``. An item is identified by its ``index`` in the output while it grows.
 
     Each item is read once: `done` adds what the deltas left out, and a second `done` is ignored.
     """
@@ -40,215 +40,208 @@ class OutputReader:
         self.message = message
         self.was_refused = False
         self.awaits_results = False
-        self._items: dict[Any, _Item] = {}
+        self._states: dict[Any, _ItemState] = {}
         self._ids: set[str] = set()
         self._searches: list[str] = []
         self._executed: set[str] = set()  # calls that the provider runs
 
     def end(self) -> list[Event]:
         """Ends the response. The items of the next one are counted from the beginning."""
-        cut = [item.key for item in self._items.values() if item.kind == "custom_tool_call" and not item.is_done]
-        self._items.clear()
+        cut = [item.key for item in self._states.values() if item.kind == "custom_tool_call" and not item.is_done]
+        self._states.clear()
         ends = (self.message.end_call(key, self.message.written(key), may_be_cut=True) for key in cut)
         texts = [event for events in ends for event in events]
         return [*self.message.end_block(), *texts, *self.message.end_calls()]
 
-    def knows(self, place: Any, item: Mapping[str, Any]) -> bool:
-        """Whether an item was read already, by its place or its id."""
-        known = self._items.get(place)
-        return (known is not None and known.is_done) or nonempty(item, "id") in self._ids
+    def knows(self, index: Any, item: Mapping[str, Any]) -> bool:
+        """Whether an item was read already, by its index or its id."""
+        state = self._states.get(index)
+        return (state is not None and state.is_done) or nonempty(item, "id") in self._ids
 
     # Texts
-
-    def text(self, place: Any, part: Any, delta: Any) -> list[Event]:
-        """Adds text of the answer."""
-        return self._grow(place, ("text", part), delta)
-
-    def refusal(self, place: Any, part: Any, delta: Any) -> list[Event]:
-        """Adds text of a refusal."""
-        self.was_refused = True
-        return self._grow(place, ("text", part), delta)
-
-    def reasoning(self, place: Any, kind: str, part: Any, delta: Any) -> list[Event]:
-        """Adds reasoning: of a ``summary``, or the ``content`` itself."""
-        return self._grow(place, (kind, part), delta)
 
     def cite(self, annotation: Any) -> list[Event]:
         """Adds a source of the open text."""
         return self.message.after_block(citation_event(self.message.sources, annotation))
 
-    def _grow(self, place: Any, which: tuple[str, Any], delta: Any) -> list[Event]:
+    def grow(self, index: Any, which: tuple[str, Any], delta: Any) -> list[Event]:
+        """Adds to a text of an item. ``which`` has its kind and its index.
+
+        The kinds are ``text`` and ``refusal`` of the answer, and ``summary`` and ``content`` of the reasoning.
+        """
+        if which[0] == "refusal":
+            self.was_refused = True
+            which = ("text", which[1])
         if not isinstance(delta, str) or not delta:
             return []
-        item = self._item(place)
-        item.grown.setdefault(which, []).append(delta)
+        state = self._state(index)
+        state.grown.setdefault(which, []).append(delta)
         grow = self.message.text if which[0] == "text" else self.message.thought
-        return grow(delta, (item.key, which))
+        return grow(delta, (state.key, which))
 
-    def _whole(self, place: Any, which: tuple[str, Any], text: str) -> list[Event]:
-        """Adds the rest of a complete text, after its deltas."""
-        streamed = "".join(self._item(place).grown.get(which, ()))
-        return self._grow(place, which, text[len(streamed) :]) if text.startswith(streamed) else []
+    def _whole(self, index: Any, which: tuple[str, Any], text: str) -> list[Event]:
+        """Adds the part of a complete text that its deltas left out."""
+        streamed = "".join(self._state(index).grown.get(which, ()))
+        return self.grow(index, which, text[len(streamed) :]) if text.startswith(streamed) else []
 
     # Calls
 
-    def begin(self, place: Any, given: Mapping[str, Any]) -> list[Event]:
+    def begin(self, index: Any, item: Mapping[str, Any]) -> list[Event]:
         """Begins an item; a call begins at once."""
-        item = self._item(place)
-        item.kind = get(given, "type", str) or "unknown"
-        if not items.is_call_item(item.kind) or self._earlier(given):
+        state = self._state(index)
+        state.kind = get(item, "type", str) or "unknown"
+        if not items.is_call_item(state.kind) or self._earlier(item):
             return []
-        call_id, name = items.call_id(given), items.call_name(given)
-        return self.message.begin_call(item.key, call_id, name, **items.call_fields(given))
+        call_id, name = items.call_id(item), items.call_name(item)
+        return self.message.begin_call(state.key, call_id, name, **items.call_fields(item))
 
-    def write(self, place: Any, delta: Any) -> list[Event]:
+    def write(self, index: Any, delta: Any) -> list[Event]:
         """Adds to the JSON text of a call's input."""
-        return self.message.arguments(self._item(place).key, delta if isinstance(delta, str) else "")
+        return self.message.arguments(self._state(index).key, delta if isinstance(delta, str) else "")
 
-    def write_within(self, place: Any, head: str, delta: Any) -> list[Event]:
+    def write_within(self, index: Any, head: str, delta: Any) -> list[Event]:
         """Adds to a text within a call's input, whose JSON begins with ``head``."""
-        item = self._item(place)
-        start, item.has_head = "" if item.has_head else head, True
-        return self.write(place, start + json.dumps(delta)[1:-1] if isinstance(delta, str) else start)
+        state = self._state(index)
+        start, state.has_head = "" if state.has_head else head, True
+        return self.write(index, start + json.dumps(delta)[1:-1] if isinstance(delta, str) else start)
 
-    def write_command(self, place: Any) -> list[Event]:
+    def write_command(self, index: Any) -> list[Event]:
         """Begins the next command of a shell call."""
-        item = self._item(place)
-        item.commands += 1
-        return self.write(place, '", "') if item.commands > 1 else []
+        state = self._state(index)
+        state.commands += 1
+        return self.write(index, '", "') if state.commands > 1 else []
 
-    def finish_text(self, place: Any, text: Any, is_json: bool = True) -> list[Event]:
+    def finish_text(self, index: Any, text: Any, is_json: bool = True) -> list[Event]:
         """Completes a call's input, given as JSON text, or without ``is_json`` as the input itself."""
-        key = self._item(place).key
+        key = self._state(index).key
         if not isinstance(text, str):
             return []
         if not is_json:
-            return self.finish(place, text)
+            return self.finish(index, text)
         if text == self.message.written(key) or not self.message.id_of(key):
             return self.message.end_call(key)
         return [*self.message.rewrite_call(key), *self.message.arguments(key, text), *self.message.end_call(key)]
 
-    def finish(self, place: Any, value: Any) -> list[Event]:
+    def finish(self, index: Any, value: Any) -> list[Event]:
         """Completes a call's input with this value."""
-        return self.message.end_call(self._item(place).key, value)
+        return self.message.end_call(self._state(index).key, value)
 
     # Whole items
 
-    def done(self, place: Any, given: Mapping[str, Any]) -> list[Event]:
+    def done(self, index: Any, item: Mapping[str, Any]) -> list[Event]:
         """Reads a complete item."""
-        item = self._item(place)
-        item.kind = get(given, "type", str) or ("message" if "content" in given else "unknown")
-        if item.is_done:
+        state = self._state(index)
+        state.kind = get(item, "type", str) or ("message" if "content" in item else "unknown")
+        if state.is_done:
             return []
-        item.is_done = True
-        self._ids.update({item_id} if (item_id := nonempty(given, "id")) else ())
-        if item.kind == "message":
-            return self._message(place, given)
-        if item.kind == "reasoning":
-            return self._reasoning(place, item, given)
-        if items.is_call_item(item.kind):
-            return self._call(place, item, given)
-        if items.is_output_item(item.kind) and (found := self._output(item.kind, given)):
-            return found
-        return self.message.custom("openai", item.kind, given)
+        state.is_done = True
+        self._ids.update({item_id} if (item_id := nonempty(item, "id")) else ())
+        if state.kind == "message":
+            return self._message(index, item)
+        if state.kind == "reasoning":
+            return self._reasoning(index, state, item)
+        if items.is_call_item(state.kind):
+            return self._call(index, state, item)
+        if items.is_output_item(state.kind) and (events := self._output(state.kind, item)):
+            return events
+        return self.message.custom("openai", state.kind, item)
 
-    def _message(self, place: Any, given: Mapping[str, Any]) -> list[Event]:
-        content = given.get("content")
+    def _message(self, index: Any, item: Mapping[str, Any]) -> list[Event]:
+        content = item.get("content")
         parts = list(content) if isinstance(content, list | tuple) else [content] if content else []
-        found: list[Event] = []
-        for number, each in enumerate(parts):
-            found += self._part(place, number, each if isinstance(each, str) else object_fields(each))
-        phase = nonempty(given, "phase")
-        return found + self._end_block(place, {"openai": {"phase": phase}} if phase else None)
+        events: list[Event] = []
+        for number, part in enumerate(parts):
+            events += self._part(index, number, part if isinstance(part, str) else object_fields(part))
+        phase = nonempty(item, "phase")
+        return events + self._end_block(index, {"openai": {"phase": phase}} if phase else None)
 
-    def _part(self, place: Any, number: int, part: Any) -> list[Event]:
+    def _part(self, index: Any, number: int, part: Any) -> list[Event]:
         text = text_in(part)
         if text is None:
             return self.message.other(part_event(part)) if part else []
         self.was_refused = self.was_refused or get(part, "type", str) == "refusal"
-        found = self._whole(place, ("text", number), text)
+        events = self._whole(index, ("text", number), text)
         for annotation in get(part, "annotations", (list, tuple)) or []:
-            found += self.cite(annotation)
-        return found
+            events += self.cite(annotation)
+        return events
 
-    def _reasoning(self, place: Any, item: _Item, given: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+    def _reasoning(self, index: Any, state: _ItemState, item: Mapping[str, Any]) -> list[Event]:
+        events: list[Event] = []
         for kind in ("summary", "content"):
-            for number, part in enumerate(get(given, kind, (list, tuple)) or []):
-                found += self._whole(place, (kind, number), text_in(object_fields(part) or part) or "")
-        secret = nonempty(given, "encrypted_content")
-        if secret and not self._is_open(place):
-            found += self.message.reasoning("", (item.key, ("secret", 0)))
-            return found + self._end_block(place, {"openai": {"itemId": given.get("id"), "encryptedContent": secret}})
-        for number, which in enumerate(which for which in item.grown if which[0] != "text"):
-            metadata: Object = {"itemId": given.get("id")}
+            for number, part in enumerate(get(item, kind, (list, tuple)) or []):
+                events += self._whole(index, (kind, number), text_in(object_fields(part) or part) or "")
+        secret = nonempty(item, "encrypted_content")
+        if secret and not self._is_open(index):
+            events += self.message.reasoning("", (state.key, ("secret", 0)))
+            return events + self._end_block(index, {"openai": {"itemId": item.get("id"), "encryptedContent": secret}})
+        for number, which in enumerate(which for which in state.grown if which[0] != "text"):
+            metadata: Object = {"itemId": item.get("id")}
             metadata |= {"encryptedContent": secret} if secret and number == 0 else {}
             metadata |= {"raw_content": True} if which[0] == "content" else {}
-            self.message.annotate_block((item.key, which), {"openai": metadata})
-        return found + self._end_block(place, None)
+            self.message.annotate_block((state.key, which), {"openai": metadata})
+        return events + self._end_block(index, None)
 
-    def _is_open(self, place: Any) -> bool:
+    def _is_open(self, index: Any) -> bool:
         """Whether the open block belongs to this item."""
         key = self.message.open_key
-        return isinstance(key, tuple) and key[0] is self._item(place).key
+        return isinstance(key, tuple) and key[0] is self._state(index).key
 
-    def _end_block(self, place: Any, metadata: Object | None) -> list[Event]:
-        return self.message.end_block(metadata) if self._is_open(place) else []
+    def _end_block(self, index: Any, metadata: Object | None) -> list[Event]:
+        return self.message.end_block(metadata) if self._is_open(index) else []
 
-    def _call(self, place: Any, item: _Item, given: Mapping[str, Any]) -> list[Event]:
-        if earlier := self._earlier(given):
-            return self._end(earlier, given)
-        name, call_id = items.call_name(given), items.call_id(given)
-        about = items.call_fields(given)
-        found = self.message.begin_call(item.key, call_id, name, **about)
-        found += self.message.rename_call(item.key, call_id) if call_id else []
-        self.message.describe_call(item.key, name, **about)
-        text = get(given, "arguments", str)
+    def _call(self, index: Any, state: _ItemState, item: Mapping[str, Any]) -> list[Event]:
+        if earlier := self._earlier(item):
+            return self._end(earlier, item)
+        name, call_id = items.call_name(item), items.call_id(item)
+        fields = items.call_fields(item)
+        events = self.message.begin_call(state.key, call_id, name, **fields)
+        events += self.message.rename_call(state.key, call_id) if call_id else []
+        self.message.describe_call(state.key, name, **fields)
+        text = get(item, "arguments", str)
         if text is None:
-            found += self.message.end_call(item.key, items.call_input(given))
+            events += self.message.end_call(state.key, items.call_input(item))
         else:
-            found += self.finish_text(place, text, item.kind != "custom_tool_call")
-        own = self.message.id_of(item.key)
-        return found + (self._end(own, given) if own else [])
+            events += self.finish_text(index, text, state.kind != "custom_tool_call")
+        own_id = self.message.id_of(state.key)
+        return events + (self._end(own_id, item) if own_id else [])
 
-    def _end(self, own: str, given: Mapping[str, Any]) -> list[Event]:
-        """Reads what a call's item says of its end."""
-        kind, is_executed = given.get("type"), items.is_provider_executed(given)
+    def _end(self, own_id: str, item: Mapping[str, Any]) -> list[Event]:
+        """Reads the approval request, the error or the output in a call's item."""
+        kind, is_executed = item.get("type"), items.is_provider_executed(item)
         self.awaits_results = self.awaits_results or not is_executed
-        self._executed.update({own} if is_executed else ())
+        self._executed.update({own_id} if is_executed else ())
         if kind == "tool_search_call":
-            self._searches.append(own)
+            self._searches.append(own_id)
         if kind == "mcp_approval_request":
-            return [ev.ToolApprovalRequest(str(given.get("id") or own), own)]
-        failure, output = items.call_error(given) if is_executed else None, items.call_output(given)
+            return [ev.ToolApprovalRequest(str(item.get("id") or own_id), own_id)]
+        failure, output = items.call_error(item) if is_executed else None, items.call_output(item)
         if failure is not None:
-            return self.message.failure(own, failure, provider_executed=True)
-        found = [] if output is MISSING else self.message.output(own, output, provider_executed=True)
-        return found + (self._image(given) if kind == "image_generation_call" else [])
+            return self.message.failure(own_id, failure, provider_executed=True)
+        events = [] if output is MISSING else self.message.output(own_id, output, provider_executed=True)
+        if kind == "image_generation_call":
+            name = nonempty(item, "output_format") or "png"
+            media_type = "image/svg+xml" if name == "svg" else f"image/{name}"
+            events += self.message.other(file_event(media_type, get(item, "result", str) or None))
+        return events
 
-    def _image(self, given: Mapping[str, Any]) -> list[Event]:
-        name = nonempty(given, "output_format") or "png"
-        media_type = "image/svg+xml" if name == "svg" else f"image/{name}"
-        return self.message.other(file_event(media_type, get(given, "result", str) or None))
-
-    def _output(self, kind: str, given: Mapping[str, Any]) -> list[Event]:
+    def _output(self, kind: str, item: Mapping[str, Any]) -> list[Event]:
         """Ends the call that an output item belongs to; returns nothing if the call is unknown or has ended."""
-        call_id = items.call_id(given)
-        if kind == "tool_search_output" and not nonempty(given, "call_id") and self._searches:
+        call_id = items.call_id(item)
+        if kind == "tool_search_output" and not nonempty(item, "call_id") and self._searches:
             call_id = self._searches.pop(0)
         if not call_id:
             return []
-        event: Any = items.output_event(call_id, given)
+        event: Any = items.output_event(call_id, item)
         if call_id in self._executed:
             event = replace(event, provider_executed=True)
         return self.message.outcome(call_id, event)
 
-    def _earlier(self, given: Mapping[str, Any]) -> str | None:
+    def _earlier(self, item: Mapping[str, Any]) -> str | None:
         """Returns the id of the call that asked for the approval with which this one ran."""
-        asked = nonempty(given, "approval_request_id")
-        return asked if asked and self.message.knows(asked) else None
+        request_id = nonempty(item, "approval_request_id")
+        return request_id if request_id and self.message.knows(request_id) else None
 
-    def _item(self, place: Any) -> _Item:
-        if place not in self._items:
-            self._items[place] = _Item(object())
-        return self._items[place]
+    def _state(self, index: Any) -> _ItemState:
+        if index not in self._states:
+            self._states[index] = _ItemState(object())
+        return self._states[index]

@@ -53,12 +53,11 @@ class OpenAIResponsesAdapter(MessageAdapter):
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        found = [*self.message.start(), *self.output.end(), *self.message.other(self._audio.close())]
-        if self._usages:
-            self.message.metadata["usage"] = add_counts(self._usages)
+        events = [*self.message.start(), *self.output.end(), *self.message.other(self._audio.close())]
+        self.message.describe(usage=add_counts(self._usages))
         if self.output.was_refused:
             self.message.reason = "content-filter"
-        return found + self.message.close()
+        return events + self.message.close()
 
     # The response
 
@@ -69,34 +68,33 @@ class OpenAIResponsesAdapter(MessageAdapter):
         """
         response = object_fields(event.get("response"))
         response_id = nonempty(response, "id")
-        found: list[Event] = []
+        events: list[Event] = []
         if self._is_complete or (self._response_id is not None and response_id != self._response_id):
-            found = [*self.output.end(), *self.message.next_step()]
+            events = [*self.output.end(), *self.message.next_step()]
             self._is_complete = False
         self._response_id = response_id or self._response_id
-        return found + self.describe(event)
+        return events + self.describe(event)
 
     def describe(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads the response's id and model."""
         response = object_fields(event.get("response"))
-        if model := nonempty(response, "model"):
-            self.message.metadata["model"] = model
+        self.message.describe(model=nonempty(response, "model"))
         return self.message.start(nonempty(response, "id"))
 
     def end(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads ``response.completed`` and the like: the reason, the usage, and items without events of their own."""
         response = object_fields(event.get("response"))
         self._is_complete = True
-        found = self.describe(event)
-        for place, given in enumerate(get(response, "output", (list, tuple)) or []):
-            item = object_fields(given)
-            if not self.output.knows(place, item):
-                found += self.output.done(place, item)
+        events = self.describe(event)
+        for index, entry in enumerate(get(response, "output", (list, tuple)) or []):
+            item = object_fields(entry)
+            if not self.output.knows(index, item):
+                events += self.output.done(index, item)
         if counts := counts_of(object_fields(response.get("usage"))):
             self._usages.append(counts)
         status = nonempty(response, "status") or str(event.get("type")).rpartition(".")[2]
         self.message.reason = self._reason(status, response)
-        return found + (self._error(response.get("error")) if response.get("error") else [])
+        return events + (self._error(response.get("error")) if response.get("error") else [])
 
     def _reason(self, status: str, response: Mapping[str, Any]) -> str | None:
         if status == "completed":
@@ -126,16 +124,18 @@ class OpenAIResponsesAdapter(MessageAdapter):
 _Reader: TypeAlias = Callable[[OpenAIResponsesAdapter, Mapping[str, Any]], list[Event]]
 
 
-def _place(event: Mapping[str, Any]) -> Any:
-    """Returns which item an event belongs to: an index in the output, or else an id."""
+def _index(event: Mapping[str, Any]) -> Any:
+    """Returns the index in the output of the item that an event belongs to, or else the item's id."""
     index = get(event, "output_index", int)
     return nonempty(event, "item_id") if index is None else index
 
 
-def _part(event: Mapping[str, Any], name: str) -> int:
-    """Returns which part of the item an event belongs to."""
-    index: int | None = get(event, name, int)
-    return index or 0
+def _grow(kind: str, part_field: str) -> _Reader:
+    return lambda to, e: to.output.grow(_index(e), (kind, get(e, part_field, int) or 0), e.get("delta"))
+
+
+def _write_within(head: str) -> _Reader:
+    return lambda to, e: to.output.write_within(_index(e), head, e.get("delta"))
 
 
 _READERS: Mapping[str, _Reader] = {
@@ -147,36 +147,26 @@ _READERS: Mapping[str, _Reader] = {
         OpenAIResponsesAdapter.end,
     ),
     "error": OpenAIResponsesAdapter.fail,
-    "response.output_item.added": lambda to, e: to.output.begin(_place(e), object_fields(e.get("item"))),
-    "response.output_item.done": lambda to, e: to.output.done(_place(e), object_fields(e.get("item"))),
-    "response.output_text.delta": lambda to, e: to.output.text(_place(e), _part(e, "content_index"), e.get("delta")),
-    "response.refusal.delta": lambda to, e: to.output.refusal(_place(e), _part(e, "content_index"), e.get("delta")),
+    "response.output_item.added": lambda to, e: to.output.begin(_index(e), object_fields(e.get("item"))),
+    "response.output_item.done": lambda to, e: to.output.done(_index(e), object_fields(e.get("item"))),
+    "response.output_text.delta": _grow("text", "content_index"),
+    "response.refusal.delta": _grow("refusal", "content_index"),
     "response.output_text.annotation.added": lambda to, e: to.output.cite(e.get("annotation")),
-    "response.reasoning_summary_text.delta": lambda to, e: to.output.reasoning(
-        _place(e), "summary", _part(e, "summary_index"), e.get("delta")
-    ),
-    "response.reasoning_text.delta": lambda to, e: to.output.reasoning(
-        _place(e), "content", _part(e, "content_index"), e.get("delta")
-    ),
-    "response.function_call_arguments.delta": lambda to, e: to.output.write(_place(e), e.get("delta")),
-    "response.function_call_arguments.done": lambda to, e: to.output.finish_text(_place(e), e.get("arguments")),
-    "response.mcp_call_arguments.delta": lambda to, e: to.output.write(_place(e), e.get("delta")),
-    "response.mcp_call_arguments.done": lambda to, e: to.output.finish_text(_place(e), e.get("arguments")),
-    "response.custom_tool_call_input.delta": lambda to, e: to.output.write(_place(e), e.get("delta")),
-    "response.custom_tool_call_input.done": lambda to, e: to.output.finish_text(_place(e), e.get("input"), False),
-    "response.code_interpreter_call_code.delta": lambda to, e: to.output.write_within(
-        _place(e), '{"code": "', e.get("delta")
-    ),
-    "response.code_interpreter_call_code.done": lambda to, e: to.output.finish(_place(e), {"code": e.get("code")}),
-    "response.apply_patch_call_operation_diff.delta": lambda to, e: to.output.write_within(
-        _place(e), '{"diff": "', e.get("delta")
-    ),
-    "response.shell_call_command.added": lambda to, e: to.output.write_command(_place(e)),
-    "response.shell_call_command.delta": lambda to, e: to.output.write_within(
-        _place(e), '{"commands": ["', e.get("delta")
-    ),
+    "response.reasoning_summary_text.delta": _grow("summary", "summary_index"),
+    "response.reasoning_text.delta": _grow("content", "content_index"),
+    "response.function_call_arguments.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
+    "response.function_call_arguments.done": lambda to, e: to.output.finish_text(_index(e), e.get("arguments")),
+    "response.mcp_call_arguments.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
+    "response.mcp_call_arguments.done": lambda to, e: to.output.finish_text(_index(e), e.get("arguments")),
+    "response.custom_tool_call_input.delta": lambda to, e: to.output.write(_index(e), e.get("delta")),
+    "response.custom_tool_call_input.done": lambda to, e: to.output.finish_text(_index(e), e.get("input"), False),
+    "response.code_interpreter_call_code.delta": _write_within('{"code": "'),
+    "response.code_interpreter_call_code.done": lambda to, e: to.output.finish(_index(e), {"code": e.get("code")}),
+    "response.apply_patch_call_operation_diff.delta": _write_within('{"diff": "'),
+    "response.shell_call_command.added": lambda to, e: to.output.write_command(_index(e)),
+    "response.shell_call_command.delta": _write_within('{"commands": ["'),
     "response.audio.delta": OpenAIResponsesAdapter.add_audio,
-    "response.audio.transcript.delta": lambda to, e: to.output.text(_place(e), "transcript", e.get("delta")),
+    "response.audio.transcript.delta": lambda to, e: to.output.grow(_index(e), ("text", "transcript"), e.get("delta")),
 }
 """The reader of each event type."""
 

@@ -27,11 +27,6 @@ def is_pydantic_ai_class(cls: type) -> bool:
     return any(base.__module__.startswith("pydantic_ai.") for base in cls.__mro__)
 
 
-def provider_name(part: Mapping[str, Any]) -> str:
-    """Returns the provider that a part names."""
-    return get(part, "provider_name", str) or "pydantic_ai"
-
-
 class ProviderMetadata:
     """The metadata that a provider needs back with a part, from the part's start, its deltas and its end.
 
@@ -40,7 +35,7 @@ class ProviderMetadata:
 
     def __init__(self) -> None:
         self._provider: str | None = None
-        self._own: Object = {}
+        self._fields: Object = {}
         self._details: Object = {}
 
     def add(self, source: Mapping[str, Any]) -> None:
@@ -48,10 +43,10 @@ class ProviderMetadata:
         self._provider = get(source, "provider_name", str) or self._provider
         details = source.get("provider_details")
         self._details |= as_mapping(details(dict(self._details)) if callable(details) else details)
-        given = {**source, "signature": get(source, "signature", str) or source.get("signature_delta")}
-        self._own |= {name: given[name] for name in _FIELDS if get(given, name, str)}
+        fields = {**source, "signature": get(source, "signature", str) or source.get("signature_delta")}
+        self._fields |= {name: fields[name] for name in _FIELDS if get(fields, name, str)}
         citations = source.get("citations") or source.get("citations_delta")
-        self._own |= {"cited": as_json_value(citations)} if citations else {}
+        self._fields |= {"cited": as_json_value(citations)} if citations else {}
 
     @property
     def raw(self) -> list[str]:
@@ -62,8 +57,8 @@ class ProviderMetadata:
     def metadata(self, **more: Any) -> Object | None:
         """Returns the metadata, and ``more``, under the provider's name; None if there is nothing."""
         details = {name: as_json_value(value) for name, value in self._details.items() if name != "raw_content"}
-        found = {**details, **self._own, **more}
-        return {self._provider or "pydantic_ai": found} if found or self._provider else None
+        values = {**details, **self._fields, **more}
+        return {self._provider or "pydantic_ai": values} if values or self._provider else None
 
 
 _FIELDS = ("id", "signature", "tool_kind")
@@ -72,26 +67,26 @@ _FIELDS = ("id", "signature", "tool_kind")
 
 def binary_or_url_event(content: Any, metadata: Object | None = None) -> Event | None:
     """Returns the file event of ``BinaryContent`` or one of the URL classes; None for anything else."""
-    known = own_fields(content)
-    kind = get(known, "kind", str) or ""
+    fields = own_fields(content)
+    kind = get(fields, "kind", str) or ""
     if kind == "binary":
-        data = known.get("data")  # in JSON it is base64 text in the alphabet for URLs
+        data = fields.get("data")  # in JSON it is base64 text in the alphabet for URLs
         encoded = data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
-        return file_event(get(known, "media_type", str), encoded, metadata=metadata)
+        return file_event(get(fields, "media_type", str), encoded, metadata=metadata)
     if kind.endswith("-url"):
-        return file_event(_media_type(content, known, kind), url=get(known, "url", str), metadata=metadata)
+        return file_event(_media_type(content, fields, kind), url=get(fields, "url", str), metadata=metadata)
     return None
 
 
-def _media_type(content: Any, known: Mapping[str, Any], kind: str) -> str:
-    given = get(known, "media_type", str) or get(known, "_media_type", str)
-    if given is None and not isinstance(content, Mapping):
+def _media_type(content: Any, fields: Mapping[str, Any], kind: str) -> str:
+    media_type = get(fields, "media_type", str) or get(fields, "_media_type", str)
+    if media_type is None and not isinstance(content, Mapping):
         try:
-            given = content.media_type  # a property, which raises if the URL does not tell
+            media_type = content.media_type  # a property, which raises if the URL does not tell
         except Exception:
-            given = None
+            media_type = None
     family = kind.removesuffix("-url")
-    return given or ("application/octet-stream" if family == "document" else f"{family}/*")
+    return media_type or ("application/octet-stream" if family == "document" else f"{family}/*")
 
 
 def citation_sources(citations: Any) -> Iterator[Mapping[str, Any]]:
@@ -107,33 +102,33 @@ def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None
     A retry or a failure ends the call with the error's text; a denial has no text. ``metadata`` replaces that of the
     call. A part of the kind ``builtin-tool-return`` belongs to a call that the provider ran.
     """
-    about: Object = {"provider_executed": True} if part.get("part_kind") == "builtin-tool-return" else {}
-    about |= {"provider_metadata": metadata} if metadata else {}
+    fields: Object = {"provider_executed": True} if part.get("part_kind") == "builtin-tool-return" else {}
+    fields |= {"provider_metadata": metadata} if metadata else {}
     content = part.get("content")
     outcome = "retried" if part.get("part_kind") == "retry-prompt" else part.get("outcome")
     match outcome:
         case "failed" | "retried":
             text = content if isinstance(content, str) else as_json_text(as_json_value(content))
-            return ev.ToolOutputError(call_id, text, **about)
+            return ev.ToolOutputError(call_id, text, **fields)
         case "denied":
             return ev.ToolOutputDenied(call_id)
         case "interrupted":
             return ev.ToolInterrupted(call_id)
     file = binary_or_url_event(content)
     if isinstance(file, ev.File) and file.media_type.startswith("image/") and file.url.startswith("data:"):
-        about["display"] = {file.media_type: file.url.partition(",")[2]}
-    return ev.ToolOutputAvailable(call_id, as_json_value(content), **about)
+        fields["display"] = {file.media_type: file.url.partition(",")[2]}
+    return ev.ToolOutputAvailable(call_id, as_json_value(content), **fields)
 
 
 def prompt_parts(content: Any) -> Iterator[str | Event]:
     """Yields the texts and files of a prompt's content; other content is kept under pydantic-ai's name for it."""
     for item in content if isinstance(content, list | tuple) else [content]:
-        known = own_fields(item)
-        text = item if isinstance(item, str) else get(known, "content", str)
+        fields = own_fields(item)
+        text = item if isinstance(item, str) else get(fields, "content", str)
         file = binary_or_url_event(item)
         if text:
             yield text
         elif file is not None:
             yield file
-        elif text is None and known and known.get("kind") != "cache-point":
-            yield custom_part_event("pydantic_ai", get(known, "kind", str) or "content", known)
+        elif text is None and fields and fields.get("kind") != "cache-point":
+            yield custom_part_event("pydantic_ai", get(fields, "kind", str) or "content", fields)

@@ -16,7 +16,6 @@ from toolcall_nb.adapters.pydantic_ai.parts import (
     citation_sources,
     outcome_event,
     own_fields,
-    provider_name,
 )
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
@@ -30,7 +29,7 @@ _USAGE = {
     "cacheWriteTokens": "cache_write_tokens",
     "reasoningTokens": "output_reasoning_tokens",
 }
-_TEXT_FIELDS = {"text": "content", "speech": "transcript", "thinking": "content"}
+_TEXT_FIELDS = {"text": "content", "speech": "transcript"}
 
 
 class RunMessage:
@@ -46,9 +45,8 @@ class RunMessage:
         self._open: dict[Any, Any] = {}  # parts, by the open blocks that show them
         self._raw: dict[Any, int] = {}  # the length of each text of raw reasoning that was added
         self._calls: dict[str, Any] = {}  # keys, by id
-        self._given: dict[Any, Object] = {}  # arguments that came as objects, by key
+        self._objects: dict[Any, Object] = {}  # arguments that came as objects, by key
         self._native: Any = None  # a call that the provider runs, which is complete but may come again
-        self._usage: dict[str, int] = {}
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
@@ -58,18 +56,12 @@ class RunMessage:
         """Reads a response's model, reason and usage; usage adds up over the requests."""
         reason = get(response, "finish_reason", str)
         self.message.reason = _REASONS.get(reason, reason) if reason else None
-        if model := get(response, "model_name", str):
-            self.message.metadata["model"] = model
-        self._set_usage(add_counts([self._usage, _usage(response.get("usage"))]))
+        usage = add_counts([self.message.metadata.get("usage", {}), _usage(response.get("usage"))])
+        self.message.describe(get(response, "model_name", str), usage)
 
     def describe_usage(self, usage: Any) -> None:
         """Sets the usage of the whole run, if it is known."""
-        self._set_usage(_usage(usage) or self._usage)
-
-    def _set_usage(self, usage: dict[str, int]) -> None:
-        self._usage = usage
-        if usage:
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=_usage(usage))
 
     # Requests and their parts
 
@@ -91,27 +83,22 @@ class RunMessage:
         """Begins a part. A part that begins again is replaced."""
         key, kind = (self._request, index), get(part, "part_kind", str) or "part"
         ends = self._end_native_call(key)
-        return [*ends, *self._begin_part(key, kind, part)]
-
-    def _begin_part(self, key: Any, kind: str, part: Mapping[str, Any]) -> list[Event]:
         is_again = self._kinds.get(key) == kind
         self._kinds[key], self.has_begun = kind, True
         self._metadata[key] = ProviderMetadata()
         self._metadata[key].add(part)
         match kind:
             case "text" | "speech":
-                return self._grow_text(key, part, get(part, _TEXT_FIELDS[kind], str) or "")
+                return [*ends, *self._grow_text(key, part, get(part, _TEXT_FIELDS[kind], str) or "")]
             case "thinking":
-                return self._grow_thinking(key, get(part, "content", str) or "")
+                return [*ends, *self._grow_thinking(key, get(part, "content", str) or "")]
             case "tool-call" | "builtin-tool-call":
-                return self._begin_call(key, part, is_again)
+                return [*ends, *self._begin_call(key, part, is_again)]
             case "builtin-tool-return":
-                return [*self._end_block(), *self.end_of_call(part, key)]
+                return [*ends, *self._end_block(), *self.end_of_call(part, key)]
         other = binary_or_url_event(part.get("content"), self._metadata[key].metadata())
-        return [
-            *self._end_block(),
-            *self.message.other(other or custom_part_event(provider_name(part), kind, part)),
-        ]
+        other = other or custom_part_event(get(part, "provider_name", str) or "pydantic_ai", kind, part)
+        return [*ends, *self._end_block(), *self.message.other(other)]
 
     def grow_part(self, index: int, delta: Mapping[str, Any]) -> list[Event]:
         """Reads a delta of a part."""
@@ -123,7 +110,9 @@ class RunMessage:
             case "thinking":
                 return self._grow_thinking(key, get(delta, "content_delta", str) or "")
             case "tool_call":
-                return self._grow_call(key, delta)
+                self.message.grow_name(key, get(delta, "tool_name_delta", str) or "")
+                self.message.describe_call(key, provider_metadata=self._metadata[key].metadata())
+                return self._more_arguments(key, delta.get("args_delta"))
             case "speech" if delta.get("speaker") != "user":
                 return self._grow_text(key, delta, get(delta, "transcript_delta", str) or "")
         return []
@@ -152,7 +141,7 @@ class RunMessage:
         return []
 
     def is_again(self, index: int, part: Mapping[str, Any]) -> bool:
-        """Whether the part is the call at this place of the request; some calls come again when they are complete."""
+        """Whether the part is the call with this index in the request; some calls come again when they are complete."""
         call_id = get(part, "tool_call_id", str)
         return call_id is not None and self._calls.get(call_id) == (self._request, index)
 
@@ -162,7 +151,7 @@ class RunMessage:
         if native is None or native == key:
             return []
         self._native = None
-        return self._end_call(native, {}) if native in self._given or self.message.is_complete(native) else []
+        return self._end_call(native, {}) if native in self._objects or self.message.is_complete(native) else []
 
     # Text and thinking
 
@@ -176,12 +165,12 @@ class RunMessage:
 
     def _grow_thinking(self, key: Any, text: str) -> list[Event]:
         """Adds reasoning: its text, and the raw reasoning, each text of which is a block of its own."""
-        found: list[Event] = []
-        for place, raw in enumerate(self._metadata[key].raw):
-            block = (key, place)
-            shown, self._raw[block] = self._raw.get(block, 0), len(raw)
-            found += self._think(block, key, raw[shown:]) if shown < len(raw) else []
-        return found + (self._think(key, key, text) if text or not self._metadata[key].raw else [])
+        events: list[Event] = []
+        for index, raw in enumerate(self._metadata[key].raw):
+            block = (key, index)
+            start, self._raw[block] = self._raw.get(block, 0), len(raw)
+            events += self._think(block, key, raw[start:]) if start < len(raw) else []
+        return events + (self._think(key, key, text) if text or not self._metadata[key].raw else [])
 
     def _think(self, block: Any, key: Any, text: str) -> list[Event]:
         ends = self._end_block() if self.message.is_text else []
@@ -189,20 +178,20 @@ class RunMessage:
         return [*ends, *self.message.thought(text, block)]
 
     def _cited(self, part: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         for source in citation_sources(part.get("citations") or part.get("citations_delta")):
             title = get(source, "title", str)
             event = self.message.sources.page(source.get("url"), title)
             if source.get("kind") == "document":
                 document = [source.get("document_id"), title]
                 event = self.message.sources.document(document, "application/octet-stream", title)
-            found += self.message.after_block(event)
-        return found
+            events += self.message.after_block(event)
+        return events
 
     def _end_block(self) -> list[Event]:
         """Ends the open blocks, with the provider's metadata of the parts that they show."""
-        shown, self._open = self._open, {}
-        for block, key in shown.items():
+        open_blocks, self._open = self._open, {}
+        for block, key in open_blocks.items():
             more = {"raw_content": True} if block != key else {}
             self.message.annotate_block(block, self._metadata[key].metadata(**more) or {})
         return self.message.end_block()
@@ -211,36 +200,31 @@ class RunMessage:
 
     def _begin_call(self, key: Any, part: Mapping[str, Any], is_again: bool = False) -> list[Event]:
         call_id = get(part, "tool_call_id", str)
-        about: Object = {"provider_metadata": self._metadata[key].metadata()}
+        fields: Object = {"provider_metadata": self._metadata[key].metadata()}
         if part.get("part_kind") == "builtin-tool-call":
-            about["provider_executed"] = True
-        found = self._end_block()
+            fields["provider_executed"] = True
+        events = self._end_block()
         if is_again:
-            self._given.pop(key, None)
-            found += self.message.rewrite_call(key)
-        found += self.message.begin_call(key, call_id, get(part, "tool_name", str) or "", **about)
+            self._objects.pop(key, None)
+            events += self.message.rewrite_call(key)
+        events += self.message.begin_call(key, call_id, get(part, "tool_name", str) or "", **fields)
         if call_id is not None:
             self._calls[call_id] = key
-        return [*found, *self._more_arguments(key, part.get("args"))]
-
-    def _grow_call(self, key: Any, delta: Mapping[str, Any]) -> list[Event]:
-        self.message.grow_name(key, get(delta, "tool_name_delta", str) or "")
-        self.message.describe_call(key, provider_metadata=self._metadata[key].metadata())
-        return self._more_arguments(key, delta.get("args_delta"))
+        return [*events, *self._more_arguments(key, part.get("args"))]
 
     def _more_arguments(self, key: Any, args: Any) -> list[Event]:
         if isinstance(args, Mapping):
-            self._given[key] = {**self._given.get(key, {}), **as_json_value(args)}
+            self._objects[key] = {**self._objects.get(key, {}), **as_json_value(args)}
         return self.message.arguments(key, args) if isinstance(args, str) else []
 
     def _end_call(self, key: Any, part: Mapping[str, Any]) -> list[Event]:
-        given = (
-            as_json_value(part.get("args")) if isinstance(part.get("args"), Mapping) else self._given.get(key, MISSING)
+        args = part.get("args")
+        return self.message.end_call(
+            key, as_json_value(args) if isinstance(args, Mapping) else self._objects.get(key, MISSING)
         )
-        return self.message.end_call(key, given)
 
     def _end_calls(self) -> list[Event]:
-        ends = [self.message.end_call(key, args, may_be_cut=True) for key, args in self._given.items()]
+        ends = [self.message.end_call(key, args, may_be_cut=True) for key, args in self._objects.items()]
         return [*chain.from_iterable(ends), *self.message.end_calls()]
 
     def has_call(self, call_id: str) -> bool:
@@ -254,10 +238,10 @@ class RunMessage:
 
     def start_call(self, part: Mapping[str, Any]) -> list[Event]:
         """Begins the run of a call's tool."""
-        found = self.complete_call(part)
+        events = self.complete_call(part)
         call_id = get(part, "tool_call_id", str) or "tool-call"
         own_id = self.message.id_of(self._calls.get(call_id, ("run", call_id))) or call_id
-        return [*found, *self.message.other(ev.ToolExecution(own_id, "running"))]
+        return [*events, *self.message.other(ev.ToolExecution(own_id, "running"))]
 
     def complete_call(self, part: Mapping[str, Any]) -> list[Event]:
         """Completes the arguments of a call, which an earlier run may have begun."""
@@ -269,10 +253,10 @@ class RunMessage:
         self.has_begun = True
         return [*begins, *self._end_call(self._calls.get(call_id, ("run", call_id)), part)]
 
-    def end_of_call(self, part: Mapping[str, Any], place: Any = None) -> list[Event]:
+    def end_of_call(self, part: Mapping[str, Any], result_key: Any = None) -> list[Event]:
         """Ends a call. A call that never began, in a history that was cut, begins here without its input.
 
-        ``place`` is the part's key if it is a part of the response: the result of a call that the provider ran.
+        ``result_key`` is the part's key if it is a part of the response: the result of a call that the provider ran.
         """
         call_id = get(part, "tool_call_id", str) or self.message.open_call(get(part, "tool_name", str)) or "tool-call"
         if self.message.knows(call_id) and not self.has_call(call_id):
@@ -284,8 +268,8 @@ class RunMessage:
         key = self._calls[call_id]
         own_id = self.message.id_of(key) or call_id
         ends = self._end_call(key, {})
-        about = self._result_metadata(key, place)
-        return [*ends, *self.message.outcome(own_id, outcome_event(own_id, part, about))]
+        metadata = self._result_metadata(key, result_key)
+        return [*ends, *self.message.outcome(own_id, outcome_event(own_id, part, metadata))]
 
     def _result_metadata(self, call: Any, result: Any) -> Object | None:
         """Returns the metadata of a call whose result is a part of the response; None if there is nothing to add.

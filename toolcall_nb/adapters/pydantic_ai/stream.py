@@ -39,17 +39,16 @@ class PydanticAIAdapter:
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
-        known = own_fields(item)
-        reader = self._READERS.get(get(known, "event_kind", str) or get(known, "kind", str) or "")
+        fields = own_fields(item)
+        reader = self._READERS.get(get(fields, "event_kind", str) or get(fields, "kind", str) or "")
         if reader is not None:
-            return reader(self, known)
-        node = known.get("model_response") or known.get("request")  # of `agent.iter`
+            return reader(self, fields)
+        node = fields.get("model_response") or fields.get("request")  # of `agent.iter`
         if node is not None:
             return self.take(node)
-        is_quiet = (
-            "event_kind" in known or is_pydantic_ai_class(type(item)) or type_name(item).startswith("pydantic_graph.")
-        )
-        return [] if is_quiet else unknown_item(PYDANTIC_AI.title, item)
+        if "event_kind" in fields or is_pydantic_ai_class(type(item)) or type_name(item).startswith("pydantic_graph."):
+            return []
+        return unknown_item(PYDANTIC_AI.title, item)
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
@@ -65,12 +64,6 @@ class PydanticAIAdapter:
         index, part = _index(event), own_fields(event.get("part"))
         is_next = self._tools_ran or (self._run.has_ended(index) and not self._run.is_again(index, part))
         return [*(self._next_request() if is_next else []), *self._run.begin_part(index, part)]
-
-    def _part_delta(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.grow_part(_index(event), own_fields(event.get("delta")))
-
-    def _part_end(self, event: Mapping[str, Any]) -> list[Event]:
-        return self._run.end_part(_index(event), own_fields(event.get("part")))
 
     def _next_request(self) -> list[Event]:
         self._tools_ran = False
@@ -93,71 +86,65 @@ class PydanticAIAdapter:
             return [*answer, outcome_event(call_id, part)]
         return [*answer, *self._run.end_of_call(part)]
 
-    def _deferred(self, event: Mapping[str, Any]) -> list[Event]:
-        return self.ask(event.get("requests"))
-
     def ask(self, requests: Any) -> list[Event]:
         """Returns the approval requests of ``DeferredToolRequests``; nothing for anything else."""
-        found: list[Event] = []
+        events: list[Event] = []
         for item in get(own_fields(requests), "approvals", list) or []:
             part = own_fields(item)
             call_id = get(part, "tool_call_id", str) or "tool-call"
             if call_id not in self._asked:
                 self._asked.add(call_id)
-                found += [*self._run.complete_call(part), ev.ToolApprovalRequest(call_id, call_id)]
-        return found
+                events += [*self._run.complete_call(part), ev.ToolApprovalRequest(call_id, call_id)]
+        return events
 
     def _deferred_results(self, event: Mapping[str, Any]) -> list[Event]:
         approvals = as_mapping(own_fields(event.get("results")).get("approvals"))
-        return [answer for call_id, given in approvals.items() for answer in self._answer(call_id, given)]
+        return [answer for call_id, decision in approvals.items() for answer in self._answer(call_id, decision)]
 
-    def _answer(self, call_id: str, given: Any) -> list[Event]:
+    def _answer(self, call_id: str, decision: Any) -> list[Event]:
         """Returns the response to an open approval request: a bool, ``ToolApproved``, ``ToolDenied``, or the result."""
         if call_id not in self._asked:
             return []
         self._asked.discard(call_id)
-        known = own_fields(given)
-        is_denied = given is False or known.get("kind") == "tool-denied" or known.get("outcome") == "denied"
-        reason = get(known, "message", str) or get(known, "content", str) if is_denied else None
+        fields = own_fields(decision)
+        is_denied = decision is False or fields.get("kind") == "tool-denied" or fields.get("outcome") == "denied"
+        reason = get(fields, "message", str) or get(fields, "content", str) if is_denied else None
         return [ev.ToolApprovalResponse(call_id, not is_denied, reason)]
 
     def _run_result(self, event: Mapping[str, Any]) -> list[Event]:
         result = event.get("result")
-        asked = self.ask(own_fields(result).get("output"))
+        events = self.ask(own_fields(result).get("output"))
         if not isinstance(result, Mapping):
             self.describe(getattr(result, "response", None))
         self._run.describe_usage(get(result, "usage") or getattr(result, "usage", None))
-        return asked
+        return events
 
     # Messages
 
     def _response(self, response: Mapping[str, Any]) -> list[Event]:
         is_open = response.get("state") == "incomplete"
         before, self._growing = self._growing, response if is_open else None
-        found = self._next_request() if self._run.has_begun and before is None else self._run.message.start()
-        parts = [own_fields(part) for part in get(response, "parts", (list, tuple)) or ()]
-        older = [own_fields(part) for part in get(before, "parts", (list, tuple)) or ()] if before is not None else []
+        events = self._next_request() if self._run.has_begun and before is None else self._run.message.start()
+        parts, older = _parts(response), _parts(before)
         for index, part in enumerate(parts):
             if self._run.knows(index):
-                found += self._run.grow_part(index, _growth(older[index], part))
+                events += self._run.grow_part(index, _growth(older[index], part))
             else:
-                found += self._run.begin_part(index, part)
+                events += self._run.begin_part(index, part)
             if not is_open or index < len(parts) - 1:
-                found += self._run.end_part(index, part)
+                events += self._run.end_part(index, part)
         if not is_open:
             self.describe(response)
         self._run.has_begun = True
-        return found
+        return events
 
     def _request(self, request: Mapping[str, Any]) -> list[Event]:
-        found: list[Event] = []
+        events: list[Event] = []
         instructions = get(request, "instructions", str)
         if instructions and instructions != self._instructions:
             self._instructions = instructions
-            found += self._other_side("system", [instructions])
-        for part in get(request, "parts", (list, tuple)) or ():
-            found += self._request_part(own_fields(part))
-        return found
+            events += self._other_side("system", [instructions])
+        return events + [event for part in _parts(request) for event in self._request_part(part)]
 
     def _request_part(self, part: Mapping[str, Any]) -> list[Event]:
         content = part.get("content")
@@ -189,18 +176,22 @@ class PydanticAIAdapter:
 
     _READERS: ClassVar[Mapping[str, Callable[[PydanticAIAdapter, Mapping[str, Any]], list[Event]]]] = {
         "part_start": _part_start,
-        "part_delta": _part_delta,
-        "part_end": _part_end,
+        "part_delta": lambda self, event: self._run.grow_part(_index(event), own_fields(event.get("delta"))),
+        "part_end": lambda self, event: self._run.end_part(_index(event), own_fields(event.get("part"))),
         "function_tool_call": _tool_call,
         "output_tool_call": _tool_call,
         "function_tool_result": _tool_result,
         "output_tool_result": _tool_result,
-        "deferred_tool_requests": _deferred,
+        "deferred_tool_requests": lambda self, event: self.ask(event.get("requests")),
         "deferred_tool_results": _deferred_results,
         "agent_run_result": _run_result,
         "response": _response,
         "request": _request,
     }
+
+
+def _parts(message: Any) -> list[Mapping[str, Any]]:
+    return [own_fields(part) for part in get(message, "parts", (list, tuple)) or ()]
 
 
 def _index(event: Mapping[str, Any]) -> int:
@@ -209,13 +200,8 @@ def _index(event: Mapping[str, Any]) -> int:
 
 def _growth(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the difference between two states of a part, as a delta of pydantic-ai's."""
-    match new.get("part_kind"):
-        case "text":
-            kind, name = "text", "content"
-        case "thinking":
-            kind, name = "thinking", "content"
-        case _:
-            kind, name = "tool_call", "args"
+    part_kind = new.get("part_kind")
+    kind, name = (part_kind, "content") if part_kind in ("text", "thinking") else ("tool_call", "args")
     before, after = old.get(name), new.get(name)
     grown = after[len(before) :] if isinstance(before, str) and isinstance(after, str) else after
     return {"part_delta_kind": kind, f"{name}_delta": grown}
@@ -227,9 +213,7 @@ _MESSAGES = frozenset({"pydantic_ai.messages.ModelRequest", "pydantic_ai.message
 _RESULT = "pydantic_ai.run.AgentRunResult"
 _STREAMED = "pydantic_ai.result.StreamedRunResult"
 _STREAMED_SYNC = "pydantic_ai.result.StreamedRunResultSync"
-_NODES = frozenset(
-    f"pydantic_ai._agent_graph.{name}" for name in ("UserPromptNode", "ModelRequestNode", "CallToolsNode")
-)
+_NODES = frozenset(f"pydantic_ai._agent_graph.{name}Node" for name in ("UserPrompt", "ModelRequest", "CallTools"))
 
 
 def _is_item(item: Any) -> bool:

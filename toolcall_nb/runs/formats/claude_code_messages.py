@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.adapters.anthropic import AnthropicAdapter, anthropic_messages, request_counts
-from toolcall_nb.adapters.anthropic.blocks import result_events
+from toolcall_nb.adapters.anthropic.stream import result_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import LEFT_OUT, Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text, nonempty

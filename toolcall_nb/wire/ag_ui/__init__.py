@@ -29,18 +29,21 @@ again; of a ``MESSAGES_SNAPSHOT`` only those are that were not streamed before. 
 from __future__ import annotations
 
 from toolcall_nb.wire.ag_ui.reading import AgUiDecoder
-from toolcall_nb.wire.ag_ui.terms import CHUNK, EVENT_TYPES, METADATA_KEY, PROTOCOL_VERSION, WIRE_LOSSES, WIRE_NAME
+from toolcall_nb.wire.ag_ui.terms import CHUNK, EVENT_TYPES, METADATA_KEY, PROTOCOL_VERSION
 from toolcall_nb.wire.ag_ui.writing import AgUiEncoder
 from toolcall_nb.wire.base import Wire
 
 __all__ = ["AG_UI_WIRE", "CHUNK", "METADATA_KEY", "PROTOCOL_VERSION", "AgUiDecoder", "AgUiEncoder"]
 
 AG_UI_WIRE = Wire(
-    name=WIRE_NAME,
-    losses=WIRE_LOSSES,
+    name="ag-ui",
+    losses=(
+        "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to "
+        "be no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a "
+        "step that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader "
+        "loses nothing."
+    ),
     decoder=AgUiDecoder,
     encoder=lambda options: AgUiEncoder(options.thread_id or "thread", options.run_id or "run", options.numbered),
     sends=lambda kind, _: kind in EVENT_TYPES,
 )
-
-_TERMS = "toolcall_nb.wire.ag_ui.terms"

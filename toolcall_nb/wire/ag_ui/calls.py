@@ -15,19 +15,6 @@ _DENIED = "The call was denied"
 _NO_CALL = "This was no call: its text stays text."
 
 
-class MessageIds:
-    """Generates unique message ids: ``<run>-1``, ``<run>-2``, …"""
-
-    def __init__(self, run_id: str) -> None:
-        self._run_id = run_id
-        self._last = 0
-
-    def next(self) -> str:
-        """Returns a new id."""
-        self._last += 1
-        return f"{self._run_id}-{self._last}"
-
-
 class _Call:
     """One call: its id on the wire, and the input that was written there."""
 
@@ -42,14 +29,14 @@ class _Call:
 
 
 class CallWriter:
-    """Writes the calls of a stream, message by message. Each method yields AG-UI events."""
+    """Writes the calls of a stream, message by message. Each method yields AG-UI events; ``ids`` are for messages."""
 
-    def __init__(self, ids: MessageIds) -> None:
+    def __init__(self, ids: Iterator[str]) -> None:
         self._ids = ids
         self._calls: dict[str, _Call] = {}
         self._earlier: dict[str, str] = {}  # ids of calls in earlier messages: the ids on the wire
         self._taken: set[str] = set()
-        self._asked: dict[str, str] = {}  # ids of open questions: the ids of their calls
+        self._questions: dict[str, str] = {}  # ids of open questions: the ids of their calls
         self._reasons: dict[str, str] = {}
 
     def has_begun(self, call_id: str) -> bool:
@@ -60,7 +47,7 @@ class CallWriter:
         """Ends the message. Calls of the next one are different calls, even if they have the same ids."""
         self._earlier.update({call_id: call.native for call_id, call in self._calls.items()})
         self._calls.clear()
-        self._asked.clear()
+        self._questions.clear()
 
     def pending(self) -> list[str]:
         """Returns the wire's ids of the calls in this message that have no result."""
@@ -68,7 +55,7 @@ class CallWriter:
 
     def interrupts(self) -> list[Object]:
         """Returns an interrupt for each open question."""
-        return [self._interrupt(asked, call_id) for asked, call_id in self._asked.items()]
+        return [self._interrupt(question, call_id) for question, call_id in self._questions.items()]
 
     def close(self) -> Iterator[Object]:
         """Ends the calls with incomplete input, since the verifier requires every call to end before the run does."""
@@ -84,15 +71,16 @@ class CallWriter:
             call.has_restarted = True
             yield custom_event(event)
         else:
-            yield self._begin(
-                event.tool_call_id, event.tool_name, parent, other_fields(event, "toolCallId", "toolName")
-            )
+            more = other_fields(event, "toolCallId", "toolName")
+            yield self._begin(event.tool_call_id, event.tool_name, parent, more)
 
     def delta(self, event: ev.ToolInputDelta) -> Iterator[Object]:
         """Appends input. Input that is not JSON is a custom event, since other readers take arguments for JSON."""
         call = self._calls.get(event.tool_call_id)
         delta = event.input_text_delta
-        if call is None or not call.is_open or not _may_be_json(call, delta):
+        if call is not None and call.is_json is None and delta.strip():
+            call.is_json = delta.lstrip().startswith(("{", "["))
+        if call is None or not call.is_open or call.is_json is False:
             yield custom_event(event)
         elif delta:
             call.text.add(delta)
@@ -100,7 +88,8 @@ class CallWriter:
 
     def available(self, event: ev.ToolInputAvailable, parent: str | None) -> Iterator[Object]:
         """Completes the input. Input that was edited after that is a custom event."""
-        yield from self._begin_as_needed(event.tool_call_id, event.tool_name, parent)
+        if event.tool_call_id not in self._calls:
+            yield self._begin(event.tool_call_id, event.tool_name, parent, {})
         call = self._calls[event.tool_call_id]
         if not call.is_open:
             yield custom_event(event)
@@ -116,16 +105,13 @@ class CallWriter:
 
     def failed(self, event: ev.ToolInputError, parent: str | None) -> Iterator[Object]:
         """Writes that the input could not be used, as a result."""
-        yield from self._begin_as_needed(event.tool_call_id, event.tool_name, parent)
+        if event.tool_call_id not in self._calls:
+            yield self._begin(event.tool_call_id, event.tool_name, parent, {})
         call = self._calls[event.tool_call_id]
         if call.is_open and not str(call.text).strip():
             yield _arguments(call, event.input if isinstance(event.input, str) else json_text(event.input))
         more = {"type": event.type, **other_fields(event, "toolCallId", "errorText")}
         yield from self._result(event.tool_call_id, event.error_text, more)
-
-    def _begin_as_needed(self, call_id: str, name: str, parent: str | None) -> Iterator[Object]:
-        if call_id not in self._calls:
-            yield self._begin(call_id, name, parent, {})
 
     def _begin(self, call_id: str, name: str, parent: str | None, more: Object) -> Object:
         native, number = call_id, 1
@@ -134,10 +120,9 @@ class CallWriter:
             native = f"{call_id}~{number}"
         self._taken.add(native)
         self._calls[call_id] = _Call(native, name)
-        own = more if native == call_id else {"toolCallId": call_id, **more}
-        where = {} if parent is None else {"parentMessageId": parent}
-        named = name if name.strip() else "tool"
-        return {"type": "TOOL_CALL_START", "toolCallId": native, "toolCallName": named, **where, **extension(own)}
+        fields = more if native == call_id else {"toolCallId": call_id, **more}
+        start = {"type": "TOOL_CALL_START", "toolCallId": native, "toolCallName": name if name.strip() else "tool"}
+        return {**start, **({} if parent is None else {"parentMessageId": parent}), **extension(fields)}
 
     def _end(self, call: _Call, more: Object) -> Iterator[Object]:
         if call.is_open:
@@ -197,30 +182,30 @@ class CallWriter:
             yield from self._end(call, NO_EVENT)
             call.has_result = True
         native = call.native if call is not None else self._earlier.get(call_id, call_id)
-        own = more if native == call_id else {"toolCallId": call_id, **more}
-        result = {"type": "TOOL_CALL_RESULT", "messageId": self._ids.next(), "toolCallId": native, "content": content}
-        self._asked = {asked: about for asked, about in self._asked.items() if about != call_id}
-        yield {**result, "role": "tool", **extension(own)}
+        fields = more if native == call_id else {"toolCallId": call_id, **more}
+        result = {"type": "TOOL_CALL_RESULT", "messageId": next(self._ids), "toolCallId": native, "content": content}
+        self._questions = {question: call for question, call in self._questions.items() if call != call_id}
+        yield {**result, "role": "tool", **extension(fields)}
 
     # Approval
 
     def ask(self, event: ev.ToolApprovalRequest) -> Iterator[Object]:
         """Writes a question as a custom event, and remembers it: it becomes an interrupt if the run ends first."""
-        self._asked[event.approval_id] = event.tool_call_id
+        self._questions[event.approval_id] = event.tool_call_id
         yield custom_event(event)
 
     def answer(self, event: ev.ToolApprovalResponse) -> Iterator[Object]:
         """Writes the answer to a question."""
-        call_id = self._asked.pop(event.approval_id, None)
+        call_id = self._questions.pop(event.approval_id, None)
         if call_id is not None and event.reason:
             self._reasons[call_id] = event.reason
         yield custom_event(event)
 
-    def _interrupt(self, asked: str, call_id: str) -> Object:
+    def _interrupt(self, question: str, call_id: str) -> Object:
         call = self._calls.get(call_id)
         answer = {"approved": {"type": "boolean"}, "reason": {"type": "string"}}
         return {
-            "id": asked,
+            "id": question,
             "reason": "tool_call",
             "message": f"May {call.name if call else 'the tool'} run?",
             "toolCallId": call.native if call else self._earlier.get(call_id, call_id),
@@ -230,12 +215,6 @@ class CallWriter:
 
 def _arguments(call: _Call, delta: str) -> Object:
     return {"type": "TOOL_CALL_ARGS", "toolCallId": call.native, "delta": delta}
-
-
-def _may_be_json(call: _Call, delta: str) -> bool:
-    if call.is_json is None and delta.strip():
-        call.is_json = delta.lstrip().startswith(("{", "["))
-    return call.is_json is not False
 
 
 def _has_written(call: _Call, value: Json) -> bool:

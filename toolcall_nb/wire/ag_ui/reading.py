@@ -54,7 +54,7 @@ class AgUiDecoder(JsonEvents):
             "REASONING_MESSAGE_CHUNK": lambda e: self._message_chunk(e, "reasoning"),
             "REASONING_END": lambda e: iter(()),
             "THINKING_START": lambda e: iter(()),
-            "THINKING_TEXT_MESSAGE_START": self._thinking,
+            "THINKING_TEXT_MESSAGE_START": self._start_thought,
             "THINKING_TEXT_MESSAGE_CONTENT": lambda e: self._content(self._thought(e), "reasoning"),
             "THINKING_TEXT_MESSAGE_END": lambda e: self._end(self._thought(e), "reasoning"),
             "THINKING_END": lambda e: iter(()),
@@ -67,7 +67,7 @@ class AgUiDecoder(JsonEvents):
             "STATE_DELTA": self._state.state_delta,
             "ACTIVITY_SNAPSHOT": self._state.activity_snapshot,
             "ACTIVITY_DELTA": self._state.activity_delta,
-            "MESSAGES_SNAPSHOT": lambda e: self._messages(e.get("messages")),
+            "MESSAGES_SNAPSHOT": lambda e: self._started(snapshot_events(e.get("messages"), self._emitted)),
             "CUSTOM": self._custom,
             "RAW": lambda e: iter([ev.Data("raw", e.get("event"), transient=True)]),
         }
@@ -112,12 +112,11 @@ class AgUiDecoder(JsonEvents):
             yield ev.Finish(finish_reason="stop", message_metadata=_usage(event))
 
     def _interrupt(self, interrupt: Mapping[str, Any]) -> Event:
-        asked, call_id = interrupt.get("id"), interrupt.get("toolCallId")
-        if isinstance(asked, str) and isinstance(call_id, str) and call_id in self._emitted.calls:
-            return ev.ToolApprovalRequest(
-                asked, self._ids.get(call_id, call_id), extra=_but(interrupt, "id", "toolCallId")
-            )
-        return ev.Data("interrupt", dict(interrupt), id=asked if isinstance(asked, str) else None)
+        interrupt_id, call_id = interrupt.get("id"), interrupt.get("toolCallId")
+        if isinstance(interrupt_id, str) and isinstance(call_id, str) and call_id in self._emitted.calls:
+            extra = _but(interrupt, "id", "toolCallId")
+            return ev.ToolApprovalRequest(interrupt_id, self._ids.get(call_id, call_id), extra=extra)
+        return ev.Data("interrupt", dict(interrupt), id=interrupt_id if isinstance(interrupt_id, str) else None)
 
     def _run_error(self, event: Object) -> Iterator[Event]:
         self._is_running, self.is_over = False, True
@@ -153,17 +152,14 @@ class AgUiDecoder(JsonEvents):
         if (kind, message) in self._blocks:
             raise WireError(f"The message {message!r:.80} has begun already.")
         if kind == "text":
-            yield from self._change_role(event.get("role"))
+            role = event.get("role")
+            prompt_role = ROLES.get(role) if isinstance(role, str) else None
+            if prompt_role != (self._role if self._role in ("user", "system") else None):
+                self._role = prompt_role
+                yield ev.Start(role=prompt_role)  # another message
         self._blocks[kind, message] = None
         self._emitted.messages.add(message)
         yield from chunk_events(event, f"{kind}-start", id=message)
-
-    def _change_role(self, role: Any) -> Iterator[Event]:
-        """Begins another message if the role changes."""
-        wanted = ROLES.get(role) if isinstance(role, str) else None
-        if wanted != (self._role if self._role in ("user", "system") else None):
-            self._role = wanted
-            yield ev.Start(role=wanted)
 
     def _content(self, event: Object, kind: str) -> Iterator[Event]:
         message, delta = self._open(event, kind), text_field(event, "delta")
@@ -180,7 +176,7 @@ class AgUiDecoder(JsonEvents):
             raise WireError(f"A {event.get('type')} is for the message {message!r:.80}, which is not open.")
         return message
 
-    def _thinking(self, event: Object) -> Iterator[Event]:
+    def _start_thought(self, event: Object) -> Iterator[Event]:
         self._thoughts += 1
         yield from self._start(self._thought(event), "reasoning")
 
@@ -192,8 +188,8 @@ class AgUiDecoder(JsonEvents):
 
     def _call_start(self, event: Object) -> Iterator[Event]:
         native, name = text_field(event, "toolCallId"), text_field(event, "toolCallName")
-        own = extension_of(event).get("toolCallId")
-        call_id = own if isinstance(own, str) else native
+        original_id = extension_of(event).get("toolCallId")
+        call_id = original_id if isinstance(original_id, str) else native
         if native in self._calls:
             raise WireError(f"The tool call {native!r:.80} has begun already.")
         self._calls[native] = (call_id, name, JsonText())
@@ -215,12 +211,12 @@ class AgUiDecoder(JsonEvents):
         extra = extension_of(event)
         if "type" in extra and extra["type"] is None:
             return
-        found = text.event(call_id, name)
-        if isinstance(found, ev.ToolInputAvailable) or "input" in extra:
-            given = found.input if isinstance(found, ev.ToolInputAvailable) else None
-            yield from chunk_events(event, "tool-input-available", toolCallId=call_id, toolName=name, input=given)
+        call = text.event(call_id, name)
+        if isinstance(call, ev.ToolInputAvailable) or "input" in extra:
+            arguments = call.input if isinstance(call, ev.ToolInputAvailable) else None
+            yield from chunk_events(event, "tool-input-available", toolCallId=call_id, toolName=name, input=arguments)
         else:
-            yield found
+            yield call
 
     def _open_call(self, event: Object) -> tuple[str, str, JsonText]:
         native = text_field(event, "toolCallId")
@@ -230,11 +226,11 @@ class AgUiDecoder(JsonEvents):
 
     def _call_result(self, event: Object) -> Iterator[Event]:
         native, content, extra = text_field(event, "toolCallId"), event.get("content"), extension_of(event)
-        own = extra.get("toolCallId")
-        call_id = own if isinstance(own, str) else self._ids.get(native, native)
+        original_id = extra.get("toolCallId")
+        call_id = original_id if isinstance(original_id, str) else self._ids.get(native, native)
         if extra.get("json") is True and isinstance(content, str):
-            found = JsonText(content).event(call_id, "")
-            content = found.input if isinstance(found, ev.ToolInputAvailable) else content
+            parsed = JsonText(content).event(call_id, "")
+            content = parsed.input if isinstance(parsed, ev.ToolInputAvailable) else content
         kind = extra.get("type", "tool-output-available")
         fields: Object = {"toolCallId": call_id}
         if kind == "tool-output-available":
@@ -270,34 +266,23 @@ class AgUiDecoder(JsonEvents):
             yield from self._call_arguments({**event, "toolCallId": self._chunked[1]})
 
     def _end_chunked(self) -> Iterator[Event]:
-        open_one, self._chunked = self._chunked, None
-        if open_one is None:
-            return
-        kind, name = open_one
+        (kind, name), self._chunked = self._chunked or ("", ""), None
         if kind == "tool" and name in self._calls:
             yield from self._call_end({"toolCallId": name})
         elif (kind, name) in self._blocks:
             yield from self._end({"messageId": name}, kind)
-
-    # The rest
-
-    def _messages(self, messages: Any) -> Iterator[Event]:
-        yield from self._started(snapshot_events(messages, self._emitted))
 
     def _custom(self, event: Object) -> Iterator[Event]:
         value = event.get("value")
         if event.get("name") != CHUNK or not isinstance(value, dict):
             yield from chunk_events(event, f"data-{text_field(event, 'name')}", data=value)
             return
-        found = from_dict(value)
-        if isinstance(found, ev.ToolRetracted) and found.successor is not None:
-            self._ids = {name: _renamed(known, found) for name, known in self._ids.items()}
-            self._calls = {name: (_renamed(c[0], found), *c[1:]) for name, c in self._calls.items()}
-        yield from self._started(iter([found]))
-
-
-def _renamed(known: str, found: ev.ToolRetracted) -> str:
-    return found.successor if known == found.tool_call_id and found.successor is not None else known
+        inner = from_dict(value)
+        if isinstance(inner, ev.ToolRetracted) and inner.successor is not None:
+            new_ids = {inner.tool_call_id: inner.successor}
+            self._ids = {name: new_ids.get(call_id, call_id) for name, call_id in self._ids.items()}
+            self._calls = {name: (new_ids.get(call[0], call[0]), *call[1:]) for name, call in self._calls.items()}
+        yield from self._started(iter([inner]))
 
 
 def _but(fields: Mapping[str, Any], *names: str) -> Object:
@@ -306,11 +291,11 @@ def _but(fields: Mapping[str, Any], *names: str) -> Object:
 
 def _usage(event: Object) -> Object | None:
     """Returns the token counts, summed over the models that the run names, and the first model."""
-    models_used = [object_or_empty(one) for one in list_or_empty(event.get("usage"))]
+    entries = [object_or_empty(entry) for entry in list_or_empty(event.get("usage"))]
     usage: Object = {}
     for here, theirs in USAGE.items():
-        counts = [one[theirs] for one in models_used if type(one.get(theirs)) is int]
+        counts = [entry[theirs] for entry in entries if type(entry.get(theirs)) is int]
         if counts:
             usage[here] = sum(counts)
-    models = [one["model"] for one in models_used if isinstance(one.get("model"), str)]
+    models = [entry["model"] for entry in entries if isinstance(entry.get("model"), str)]
     return {**({"model": models[0]} if models else {}), **({"usage": usage} if usage else {})} or None

@@ -9,13 +9,6 @@ from toolcall_nb.core.events import Event, Json, Object, from_dict, to_dict
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.base import object_or_empty
 
-WIRE_NAME = "ag-ui"
-WIRE_LOSSES = (
-    "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to be "
-    "no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a step "
-    "that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader loses "
-    "nothing."
-)
 PROTOCOL_VERSION = "1.0"
 
 EVENT_TYPES = frozenset(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, to_dict
-from toolcall_nb.wire.ag_ui.calls import CallWriter, MessageIds
+from toolcall_nb.wire.ag_ui.calls import CallWriter
 from toolcall_nb.wire.ag_ui.terms import (
     CHUNK,
     NO_EVENT,
@@ -32,7 +33,7 @@ class AgUiEncoder:
         self._runs = 0
         self._is_running = False
         self._role = "assistant"
-        self._ids = MessageIds(run_id)
+        self._ids = (f"{run_id}-{number}" for number in itertools.count(1))
         self._calls = CallWriter(self._ids)
         self._blocks: dict[tuple[str, str], str] = {}  # kind and id of an open block: its message's id
         self._seams: set[str] = set()
@@ -47,7 +48,10 @@ class AgUiEncoder:
 
     def close(self) -> bytes:
         """Returns the end of the run, if it has not ended."""
-        return b"".join(map(self._frames.frame, self._last()))
+        events = [] if self._runs else [self._begin_run(None)]
+        if self._is_running:
+            events += self._end_run(None)
+        return b"".join(map(self._frames.frame, events))
 
     # The run
 
@@ -77,19 +81,6 @@ class AgUiEncoder:
     def _begin_message(self, event: ev.Start) -> None:
         self._role = event.role if event.role in _ROLES else "assistant"
         self._parent = None
-
-    def _another_message(self, event: ev.Start) -> Iterator[Object]:
-        before = self._role
-        self._begin_message(event)
-        if self._role != before:
-            yield from self._end_parts()
-            self._calls.end_message()
-
-    def _last(self) -> Iterator[Object]:
-        if not self._runs:
-            yield self._begin_run(None)
-        if self._is_running:
-            yield from self._end_run(None)
 
     def _finish(self, event: ev.Finish | ev.Abort) -> Iterator[Object]:
         """Ends the message. The end of an assistant's message also ends the run."""
@@ -135,7 +126,11 @@ class AgUiEncoder:
     def _events(self, event: Event) -> Iterator[Object]:
         match event:
             case ev.Start():
-                yield from self._another_message(event)
+                role = self._role
+                self._begin_message(event)
+                if self._role != role:
+                    yield from self._end_parts()
+                    self._calls.end_message()
                 yield custom_event(event)
             case ev.Finish() | ev.Abort():
                 yield from self._finish(event)
@@ -147,11 +142,6 @@ class AgUiEncoder:
                 yield from self._end_step(other_fields(event))
             case ev.Data():
                 yield _data(event)
-            case _:
-                yield from self._parts(event)
-
-    def _parts(self, event: Event) -> Iterator[Object]:
-        match event:
             case ev.TextStart() | ev.ReasoningStart():
                 yield from self._text_start(event)
             case ev.TextDelta() | ev.ReasoningDelta():
@@ -180,8 +170,8 @@ class AgUiEncoder:
     def _start_step(self, event: ev.StartStep) -> Iterator[Object]:
         yield from self._end_step({})
         self._steps += 1
-        named = event.extra.get("stepName")
-        self._step = named if isinstance(named, str) else f"step-{self._steps}"
+        name = event.extra.get("stepName")
+        self._step = name if isinstance(name, str) else f"step-{self._steps}"
         yield {"type": "STEP_STARTED", "stepName": self._step, **extension(other_fields(event))}
 
     def _end_step(self, more: Object) -> Iterator[Object]:
@@ -192,7 +182,7 @@ class AgUiEncoder:
     def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
         if not self._calls.has_begun(event.tool_call_id):
             yield from self._end_blocks()  # later text is another message, so that readers show it below the call
-            self._parent = self._parent or self._ids.next()
+            self._parent = self._parent or next(self._ids)
         match event:
             case ev.ToolInputStart():
                 yield from self._calls.start(event, self._parent)
@@ -214,7 +204,7 @@ class AgUiEncoder:
 
     def _begin_block(self, event: Event, more: Object) -> Iterator[Object]:
         kind, block = event.type.partition("-")[0], getattr(event, "id", "")
-        message = self._blocks[kind, block] = self._ids.next()
+        message = self._blocks[kind, block] = next(self._ids)
         if kind == "text":
             self._parent = message
             yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **extension(more)}
@@ -235,8 +225,7 @@ class AgUiEncoder:
             name = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
             yield {"type": name, "messageId": message, "delta": event.delta, **extension(more)}
         elif more:
-            chunk: Object = {**to_dict(event), "id": message}
-            yield {"type": "CUSTOM", "name": CHUNK, "value": chunk}
+            yield {"type": "CUSTOM", "name": CHUNK, "value": {**to_dict(event), "id": message}}
 
     def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Iterator[Object]:
         kind = event.type.partition("-")[0]

@@ -42,8 +42,8 @@ class MistralAdapter(MessageAdapter):
             case "tool.execution.done":
                 return self._done(event)
             case "tool.execution":
-                begun = self._call(key[:2], get(event, "id", str), event, provider_executed=True)
-                return [*begun, *self._done(event)]
+                begins = self._call(key[:2], get(event, "id", str), event, provider_executed=True)
+                return [*begins, *self._done(event)]
             case "conversation.response.done":
                 return self._end(event)
             case "conversation.response.error":
@@ -54,12 +54,11 @@ class MistralAdapter(MessageAdapter):
                 return unknown_item(MISTRAL_CONVERSATIONS.title, event or item)
 
     def _output(self, event: Mapping[str, Any]) -> list[Event]:
-        if model := get(event, "model", str):
-            self.message.metadata["model"] = model
-        content, found = event.get("content"), self.message.start()
+        self.message.describe(model=get(event, "model", str))
+        content, events = event.get("content"), self.message.start()
         for piece in content if isinstance(content, list) else [content]:
-            found += self.message.text(piece) if isinstance(piece, str) else self._piece(as_mapping(piece))
-        return found
+            events += self.message.text(piece) if isinstance(piece, str) else self._piece(as_mapping(piece))
+        return events
 
     def _piece(self, piece: Mapping[str, Any]) -> list[Event]:
         match get(piece, "type", str):
@@ -76,12 +75,12 @@ class MistralAdapter(MessageAdapter):
             case kind:
                 return self.message.custom("mistral", kind or "content", piece) if piece else []
 
-    def _call(self, key: Any, call_id: str | None, event: Mapping[str, Any], **about: Any) -> list[Event]:
-        begun = self.message.begin_call(key, call_id, get(event, "name", str) or "tool", **about)
+    def _call(self, key: Any, call_id: str | None, event: Mapping[str, Any], **fields: Any) -> list[Event]:
+        begins = self.message.begin_call(key, call_id, get(event, "name", str) or "tool", **fields)
         arguments = event.get("arguments")
         if isinstance(arguments, Mapping):
-            return [*begun, *self.message.end_call(key, as_json_value(arguments))]
-        return [*begun, *self.message.arguments(key, arguments if isinstance(arguments, str) else "")]
+            return [*begins, *self.message.end_call(key, as_json_value(arguments))]
+        return [*begins, *self.message.arguments(key, arguments if isinstance(arguments, str) else "")]
 
     def _done(self, event: Mapping[str, Any]) -> list[Event]:
         key = "tool", get(event, "id", str)
@@ -93,8 +92,7 @@ class MistralAdapter(MessageAdapter):
 
     def _end(self, event: Mapping[str, Any]) -> list[Event]:
         self.message.reason = self.message.reason or ("tool-calls" if self._has_calls else "stop")
-        if usage := usage_of(as_mapping(event.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
+        self.message.describe(usage=usage_of(as_mapping(event.get("usage")), _USAGE))
         return [*self.message.end_block(), *self.message.end_calls()]
 
 
@@ -119,10 +117,9 @@ def _is_whole(thing: Any) -> bool:
 
 def _read_response(thing: Any) -> list[Event]:
     adapter, response = MistralAdapter(), object_fields(thing)
-    outputs = get(response, "outputs", list) or []
-    found = [event for output in outputs for event in adapter.take(output)]
     done = {"type": "conversation.response.done", "usage": response.get("usage")}
-    return [*found, *adapter.take(done), *adapter.close()]
+    outputs = [*(get(response, "outputs", list) or []), done]
+    return [*(event for output in outputs for event in adapter.take(output)), *adapter.close()]
 
 
 MISTRAL_CONVERSATIONS = Format(

@@ -68,21 +68,21 @@ class CohereAdapter(MessageAdapter):
 
     def whole(self, reply: Any) -> list[Event]:
         """Returns the events of a complete reply."""
-        given = object_fields(reply)
-        message = as_mapping(given.get("message"))
-        found = self.message.start(get(given, "id", str))
+        fields = object_fields(reply)
+        message = as_mapping(fields.get("message"))
+        events = self.message.start(get(fields, "id", str))
         if plan := get(message, "tool_plan", str):
-            found += self.message.reasoning(plan, _PLAN)
+            events += self.message.reasoning(plan, _PLAN)
         for index, content in enumerate(get(message, "content", list) or []):
-            found += self._content(index, content)
+            events += self._content(index, content)
         for citation in get(message, "citations", list) or []:
-            found += self._cite(citation)
+            events += self._cite(citation)
         for index, call in enumerate(get(message, "tool_calls", list) or []):
-            found += [*self._call(("call", index), as_mapping(call)), *self.message.end_call(("call", index))]
-        return [*found, *self._end(given), *self.close()]
+            events += [*self._call(("call", index), as_mapping(call)), *self.message.end_call(("call", index))]
+        return [*events, *self._end(fields), *self.close()]
 
-    def _content(self, index: int | None, given: Any) -> list[Event]:
-        content = as_mapping(given)
+    def _content(self, index: int | None, item: Any) -> list[Event]:
+        content = as_mapping(item)
         if (text := get(content, "text", str)) is not None:
             return self.message.text(text, index)
         if (thought := get(content, "thinking", str)) is not None:
@@ -91,30 +91,28 @@ class CohereAdapter(MessageAdapter):
 
     def _call(self, key: Any, call: Mapping[str, Any]) -> list[Event]:
         function = as_mapping(call.get("function"))
-        begun: list[Event] = []
-        if (name := get(function, "name", str)) is not None:
-            begun = self.message.begin_call(key, get(call, "id", str), name)
-        return [*begun, *self.message.arguments(key, get(function, "arguments", str) or "")]
+        name = get(function, "name", str)
+        begins = [] if name is None else self.message.begin_call(key, get(call, "id", str), name)
+        return [*begins, *self.message.arguments(key, get(function, "arguments", str) or "")]
 
     def _cite(self, citation: Any) -> list[Event]:
-        found: list[Event] = []
-        for given in get(citation, "sources", list) or []:
-            document = as_mapping(get(given, "document"))
-            title, metadata = document.get("title"), {"cohere": as_json_value(citation)}
+        events: list[Event] = []
+        metadata = {"cohere": as_json_value(citation)}
+        for entry in get(citation, "sources", list) or []:
+            document = as_mapping(get(entry, "document"))
+            title, key = document.get("title"), get(entry, "id")
             source = self.message.sources.page(document.get("url"), title, metadata)
             if source is None and not document.get("url"):
-                source = self.message.sources.document(
-                    get(given, "id"), "text/plain", title or get(given, "id"), metadata
-                )
-            found += self.message.after_block(source)
-        return found
+                source = self.message.sources.document(key, "text/plain", title or key, metadata)
+            events += self.message.after_block(source)
+        return events
 
-    def _end(self, given: Mapping[str, Any]) -> list[Event]:
-        self.message.reason = _REASONS.get(get(given, "finish_reason", str) or "", "other")
-        if usage := usage_of(as_mapping(given.get("usage")), _USAGE):
+    def _end(self, fields: Mapping[str, Any]) -> list[Event]:
+        self.message.reason = _REASONS.get(get(fields, "finish_reason", str) or "", "other")
+        if usage := usage_of(as_mapping(fields.get("usage")), _USAGE):
             total = usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
             self.message.metadata["usage"] = {**usage, "totalTokens": total}
-        error = get(given, "error", str)
+        error = get(fields, "error", str)
         return self.message.other(error_event("Cohere", error)) if error else []
 
 

@@ -31,27 +31,26 @@ class OllamaAdapter(MessageAdapter):
             return self.message.fail("Ollama", line["error"])
         if not _is_line(line):
             return unknown_item(OLLAMA_CHAT.title, line or item)
-        if model := get(line, "model", str):
-            self.message.metadata["model"] = model
+        self.message.describe(model=get(line, "model", str))
         message = as_mapping(line.get("message")) or line
         thought, text = get(message, "thinking", str), get(message, "content", str) or get(message, "response", str)
-        found = self.message.start()
-        found += self.message.reasoning(thought) if thought else []
-        found += self.message.text(text) if text else []
+        events = self.message.start()
+        events += self.message.reasoning(thought) if thought else []
+        events += self.message.text(text) if text else []
         for image in get(message, "images", list) or []:
-            found += self.message.other(file_event("image/png", image))
+            events += self.message.other(file_event("image/png", image))
         for call in get(message, "tool_calls", list) or []:
-            found += self._call(as_mapping(call))
-        return [*found, *(self._end(line) if line.get("done") is True else [])]
+            events += self._call(as_mapping(call))
+        return [*events, *(self._end(line) if line.get("done") is True else [])]
 
     def _call(self, call: Mapping[str, Any]) -> list[Event]:
         function, key = as_mapping(call.get("function")), object()
         self._has_calls = True
-        begun = self.message.begin_call(key, get(call, "id", str), get(function, "name", str) or "tool")
+        begins = self.message.begin_call(key, get(call, "id", str), get(function, "name", str) or "tool")
         arguments = function.get("arguments")
         if isinstance(arguments, str):
-            return [*begun, *self.message.arguments(key, arguments), *self.message.end_call(key)]
-        return [*begun, *self.message.end_call(key, as_json_value({} if arguments is None else arguments))]
+            return [*begins, *self.message.arguments(key, arguments), *self.message.end_call(key)]
+        return [*begins, *self.message.end_call(key, as_json_value({} if arguments is None else arguments))]
 
     def _end(self, line: Mapping[str, Any]) -> list[Event]:
         kind = _REASONS.get(get(line, "done_reason", str) or "stop", "other")

@@ -66,52 +66,46 @@ class BedrockAdapter(MessageAdapter):
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
         kind = next((key for key in _ITEMS if isinstance(get(item, key), Mapping)), None)
-        given: Mapping[str, Any] = as_mapping(item)[kind] if kind else {}
-        index = given.get("contentBlockIndex") if isinstance(given.get("contentBlockIndex"), int) else None
+        event: Mapping[str, Any] = as_mapping(item)[kind] if kind else {}
+        index = event.get("contentBlockIndex") if isinstance(event.get("contentBlockIndex"), int) else None
         match kind:
             case "messageStart":
                 return [] if self._blocks else self.message.start()
             case "contentBlockStart":
-                return [*self._stop(index), *self._begin(index, as_mapping(given.get("start")))]
+                return [*self._stop(index), *self._begin(index, as_mapping(event.get("start")))]
             case "contentBlockDelta":
-                return self._grow(index, as_mapping(given.get("delta")))
+                return self._grow(index, as_mapping(event.get("delta")))
             case "contentBlockStop":
                 return self._stop(index)
-            case "messageStop":
-                return self._reason(get(given, "stopReason", str))
-            case "metadata":
-                return self._usage(given)
+            case "messageStop" | "metadata":
+                self._describe(event)
+                return self.message.start()
             case None:
                 return unknown_item(CONVERSE.title, item)
             case _:
-                text = get(given, "message", str) or get(given, "originalMessage", str)
-                return self.message.fail("Bedrock", {**given, "type": kind, "message": text or kind})
+                text = get(event, "message", str) or get(event, "originalMessage", str)
+                return self.message.fail("Bedrock", {**event, "type": kind, "message": text or kind})
 
     def whole(self, reply: Mapping[str, Any]) -> list[Event]:
-        """Returns the events of a complete reply; the message stays open."""
-        message = as_mapping(as_mapping(reply.get("output")).get("message"))
-        return [*self.blocks(message), *self._reason(get(reply, "stopReason", str)), *self._usage(reply)]
+        """Returns the events of a complete reply."""
+        events = self.blocks(as_mapping(as_mapping(reply.get("output")).get("message")))
+        self._describe(reply)
+        return [*events, *self.close()]
 
     def blocks(self, message: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a message's blocks."""
-        found = self.message.start()
-        for block in get(message, "content", list) or []:
-            found += self._block(as_mapping(block))
-        return found
+        blocks = get(message, "content", list) or []
+        return [*self.message.start(), *(event for block in blocks for event in self._block(as_mapping(block)))]
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         return [*(event for index in list(self._blocks) for event in self._stop(index)), *self.message.close()]
 
-    def _reason(self, reason: str | None) -> list[Event]:
-        if reason is not None:
+    def _describe(self, report: Mapping[str, Any]) -> None:
+        """Reads the stop reason and the token counts."""
+        if (reason := get(report, "stopReason", str)) is not None:
             self.message.reason = _REASONS.get(reason, "other")
-        return self.message.start()
-
-    def _usage(self, given: Mapping[str, Any]) -> list[Event]:
-        if usage := usage_of(as_mapping(given.get("usage")), _USAGE):
-            self.message.metadata["usage"] = usage
-        return self.message.start()
+        self.message.describe(usage=usage_of(as_mapping(report.get("usage")), _USAGE))
 
     # Blocks of a stream
 
@@ -151,13 +145,11 @@ class BedrockAdapter(MessageAdapter):
         if (text := get(block, "text", str)) is not None:
             return [*self.message.text(text, key), *self.message.end_block()]
         if (use := get(block, "toolUse", Mapping)) is not None:
-            given = use.get("input", MISSING)
-            return [
-                *self._call(key, use),
-                *self.message.end_call(key, MISSING if given == "" else as_json_value(given)),
-            ]
-        if (result := get(block, "toolResult", Mapping)) is not None and (found := self.result(result)):
-            return found
+            arguments = use.get("input", MISSING)
+            begins = self._call(key, use)
+            return [*begins, *self.message.end_call(key, MISSING if arguments == "" else as_json_value(arguments))]
+        if (result := get(block, "toolResult", Mapping)) is not None and (events := self.result(result)):
+            return events
         if (thought := get(block, "reasoningContent", Mapping)) is not None:
             whole = as_mapping(thought.get("reasoningText")) or thought
             return [*self._reasoning(key, whole), *self.message.end_block()]
@@ -170,45 +162,46 @@ class BedrockAdapter(MessageAdapter):
         return self.message.custom("bedrock", next(iter(block)), block) if block else []
 
     def _call(self, key: Any, use: Mapping[str, Any]) -> list[Event]:
-        about = {"provider_executed": True} if use.get("type") == "server_tool_use" else {}
-        return self.message.begin_call(key, get(use, "toolUseId", str), get(use, "name", str) or "tool", **about)
+        fields = {"provider_executed": True} if use.get("type") == "server_tool_use" else {}
+        return self.message.begin_call(key, get(use, "toolUseId", str), get(use, "name", str) or "tool", **fields)
 
     def result(self, result: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a tool result for a known call."""
         call_id, content = get(result, "toolUseId", str) or "", result.get("content")
-        about = {"provider_executed": True} if "type" in result else {}
+        fields = {"provider_executed": True} if "type" in result else {}
         if result.get("status") == "error":
-            return self.message.failure(call_id, joined_text(content), **about)
-        return self.message.output(call_id, _value(content), **about)
+            return self.message.failure(call_id, joined_text(content), **fields)
+        return self.message.output(call_id, _value(content), **fields)
 
     def _reasoning(self, key: Any, thought: Mapping[str, Any]) -> list[Event]:
-        found = self.message.reasoning(get(thought, "text", str) or "", key)
+        events = self.message.reasoning(get(thought, "text", str) or "", key)
         if signature := get(thought, "signature", str):
-            found += self.message.annotate({"bedrock": {"signature": signature}})
+            events += self.message.annotate({"bedrock": {"signature": signature}})
         hidden = thought.get("redactedContent")
         if isinstance(hidden, str | bytes):
             data = base64.b64encode(hidden).decode("ascii") if isinstance(hidden, bytes) else hidden
-            found += self.message.annotate({"bedrock": {"redactedData": data}})
-        return found
+            events += self.message.annotate({"bedrock": {"redactedData": data}})
+        return events
 
     def _cite(self, citation: Mapping[str, Any]) -> list[Event]:
         location = as_mapping(citation.get("location"))
         url = get(location.get("web"), "url", str) or get(citation, "source", str) or ""
         metadata = {"bedrock": as_json_value(citation)}
+        title = citation.get("title")
         if "://" in url:
-            source = self.message.sources.page(url, citation.get("title"), metadata)
+            source = self.message.sources.page(url, title, metadata)
         else:
-            place = next((as_mapping(value).get("documentIndex") for value in location.values()), None)
-            source = self.message.sources.document([url, place], "text/plain", citation.get("title") or url, metadata)
+            document_index = next((as_mapping(value).get("documentIndex") for value in location.values()), None)
+            source = self.message.sources.document([url, document_index], "text/plain", title or url, metadata)
         return self.message.after_block(source)
 
 
 def _file(block: Mapping[str, Any]) -> Event | None:
     """Returns the event of an image, a document and the like, by its content or its S3 location."""
     for name, pattern in _FILES.items():
-        if (given := get(block, name, Mapping)) is not None:
-            source = as_mapping(given.get("source"))
-            kind = get(given, "format", str) or "*"
+        if (content := get(block, name, Mapping)) is not None:
+            source = as_mapping(content.get("source"))
+            kind = get(content, "format", str) or "*"
             media_type = _TEXTS.get(kind) or pattern.format(kind)
             return file_event(media_type, source.get("bytes"), get(source.get("s3Location"), "uri", str))
     return None
@@ -231,24 +224,19 @@ def _is_whole(thing: Any) -> bool:
     return isinstance(get(as_mapping(get(thing, "output")), "message"), Mapping) and "stopReason" in thing
 
 
-def _read_reply(thing: Any) -> list[Event]:
-    adapter = BedrockAdapter()
-    return [*adapter.whole(thing), *adapter.close()]
-
-
 CONVERSE = Format(
     name="bedrock",
     title="a reply of Amazon Bedrock's Converse or its stream",
     adapter=BedrockAdapter,
     is_item=_is_item,
     is_whole=_is_whole,
-    whole=_read_reply,
+    whole=lambda thing: BedrockAdapter().whole(thing),
 )
 
 
 # Lists of messages
 
-_OWN_BLOCKS = ("toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint", "guardContent")
+_ONLY_HERE = ("toolUse", "toolResult", "reasoningContent", "citationsContent", "cachePoint", "guardContent")
 """Blocks that only Bedrock has. A list that contains only text is not recognised as Bedrock's."""
 
 
@@ -281,7 +269,7 @@ def _result(turn: BedrockAdapter, block: Mapping[str, Any]) -> list[Event]:
 def _is_list(thing: Any) -> bool:
     blocks = [block for message in first_items(thing) for block in first_items(get(message, "content"))]
     return any(
-        "type" not in as_mapping(block) and any(get(block, key, Mapping) for key in _OWN_BLOCKS) for block in blocks
+        "type" not in as_mapping(block) and any(get(block, key, Mapping) for key in _ONLY_HERE) for block in blocks
     )
 
 
