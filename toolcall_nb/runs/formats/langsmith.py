@@ -1,8 +1,11 @@
-"""Exports of LangSmith: `LANGSMITH`.
+"""Exports of LangSmith, and event logs of NVIDIA's agent toolkit, which are like them: `LANGSMITH` and `ATOF`.
 
 A record is a run of LangSmith (``run_type``, ``inputs``, ``outputs``), alone, in a list, with its ``child_runs``, or as
 its SDK sends it: ``{post: [...], patch: [...]}``, or the bodies of ``POST /runs`` and ``PATCH /runs/ID``. All runs of a
 trace are one run here. What the models and the tools did makes the conversation; other runs only group them.
+
+In NVIDIA's Agent Trajectory Observability Format, a scope, such as an agent, a request to a model, or a call of a tool,
+has an event at its start and one at its end. They are read as LangSmith's runs, whose fields have other names.
 """
 
 from __future__ import annotations
@@ -186,3 +189,38 @@ class _Trace:
 LANGSMITH = TraceFormat(
     "langsmith", "exports of LangSmith: lists or trees of runs, or what its SDK sends", _recognises, _read
 )
+
+
+_KINDS = {"agent": "chain", "llm": "llm", "tool": "tool"}
+
+
+def _recognises_atof(records: Sequence[Any]) -> bool:
+    return any(_is_scope(record) for record in records)
+
+
+def _is_scope(record: Any) -> bool:
+    return nonempty(record, "atof_version") is not None and nonempty(record, "uuid") is not None
+
+
+def _read_atof(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    return _read(_run_of_scope(record) if _is_scope(record) else record for record in records)
+
+
+def _run_of_scope(event: Any) -> Object:
+    """Returns an event as the first or the last report of a run."""
+    is_start = get(event, "scope_category") != "end"
+    data, time = ("inputs", "start_time") if is_start else ("outputs", "end_time")
+    profile = as_mapping(get(event, "category_profile"))
+    category = nonempty(event, "category") or "scope"
+    return {
+        "id": event["uuid"],
+        "parent_run_id": event.get("parent_uuid"),
+        "name": event.get("name"),
+        "run_type": _KINDS.get(category, category),
+        data: event.get("data"),
+        time: event.get("timestamp"),
+        "extra": {"metadata": {**profile, "ls_model_name": profile.get("model_name")}},
+    }
+
+
+ATOF = TraceFormat("atof", "event logs of NVIDIA's agent toolkit (ATOF)", _recognises_atof, _read_atof)

@@ -1,8 +1,14 @@
-"""Reads a conversation out of a record, whatever field holds it: `has_conversation` and `read_conversation`."""
+"""Reads a conversation out of a record, whatever field holds it: `has_conversation` and `read_conversation`.
+
+Conversations in ShareGPT's form, ``{from, value}``, are read as OpenAI's messages. There, a call is the text of
+``{name, arguments}``, or of a list of those. Calls have no ids, so that results answer them in their order.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -12,10 +18,9 @@ from toolcall_nb.adapters import format_of_whole
 from toolcall_nb.adapters.message_lists import prompt_events
 from toolcall_nb.adapters.openai import OpenAIMessages
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_mapping, get
+from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, nonempty
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.core.usage import RequestUsage, read_token_counts, to_metadata
-from toolcall_nb.runs.formats.sharegpt import is_sharegpt, openai_messages
 from toolcall_nb.runs.run_facts import RunFacts, assemble
 
 _LISTS = ("messages", "contents", "conversations", "conversation", "traj", "history", "input")
@@ -84,7 +89,7 @@ def _is_messages(items: list[Any]) -> bool:
 
 def _is_message(item: Any) -> bool:
     fields = as_mapping(item)
-    return is_sharegpt(item) or (isinstance(fields.get("role"), str) and any(name in fields for name in _CONTENT))
+    return _is_sharegpt(item) or (isinstance(fields.get("role"), str) and any(name in fields for name in _CONTENT))
 
 
 def read_conversation(record: Any) -> tuple[Transcript, Object]:
@@ -107,8 +112,8 @@ def read_conversation(record: Any) -> tuple[Transcript, Object]:
 
 
 def _events(messages: list[Any]) -> list[Event]:
-    if any(is_sharegpt(message) for message in messages[:_LOOK_AT]):
-        messages = openai_messages(messages)
+    if any(_is_sharegpt(message) for message in messages[:_LOOK_AT]):
+        messages = _openai_messages(messages)
     known = format_of_whole(messages)
     if known is not None:
         return list(known.read_whole(messages))
@@ -166,3 +171,64 @@ def _with_usage(message: Message, reply: Any) -> Message:
     model = get(metadata, "model", str)
     found = {**to_metadata([RequestUsage(counts, None, model)]), **({"model": model} if model else {})}
     return replace(message, metadata={**message.metadata, **found}, finish_reason=told[0].finish_reason)
+
+
+_SPEAKERS = {
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "assistant", "chatgpt", "model", "bot"), "assistant"),
+    **dict.fromkeys(("system",), "system"),
+    **dict.fromkeys(("function_call", "tool_call"), "call"),
+    **dict.fromkeys(("observation", "tool", "function_response", "tool_response"), "result"),
+}
+
+
+def _is_sharegpt(message: Any) -> bool:
+    """Whether a message has ShareGPT's form."""
+    return isinstance(message, Mapping) and "value" in message and isinstance(message.get("from"), str)
+
+
+def _openai_messages(messages: Iterable[Any]) -> list[Any]:
+    """Returns the messages in OpenAI's form. Messages in other forms stay as they are."""
+    return list(_converted(messages))
+
+
+def _converted(messages: Iterable[Any]) -> Iterator[Any]:
+    waiting: deque[str] = deque()
+    count = 0
+    for message in messages:
+        if not _is_sharegpt(message):
+            yield message
+            continue
+        value = message["value"]
+        text = value if isinstance(value, str) else as_json_text(value)
+        match _SPEAKERS.get(message["from"].lower()):
+            case "call" if calls := _sharegpt_calls(value):
+                ids = [f"call_{count + number}" for number in range(1, len(calls) + 1)]
+                count += len(calls)
+                waiting.extend(ids)
+                named = [{"id": call_id, "function": call} for call_id, call in zip(ids, calls, strict=True)]
+                yield {"role": "assistant", "content": None, "tool_calls": named}
+            case "call":
+                yield {"role": "assistant", "content": text}
+            case "result" if waiting:
+                yield {"role": "tool", "tool_call_id": waiting.popleft(), "content": text}
+            case "result":
+                yield {"role": "tool", "content": text}
+            case role:
+                yield {"role": role or "user", "content": text}
+
+
+def _sharegpt_calls(value: Any) -> list[Object]:
+    """Returns the calls in a text; none if it is not the JSON of calls."""
+    try:
+        given = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return []
+    calls = given if isinstance(given, list) else [given]
+    if not all(nonempty(call, "name") for call in calls):
+        return []
+    return [{"name": call["name"], "arguments": _arguments(get(call, "arguments"))} for call in calls]
+
+
+def _arguments(given: Any) -> str:
+    return given if isinstance(given, str) else as_json_text({} if given is None else given)

@@ -1,9 +1,8 @@
 """Formats of spans: OpenTelemetry, Jaeger, Tempo, Langfuse, logfire, Phoenix and others. `SPAN_FORMATS` lists them.
 
-otlp.py, jaeger.py, langfuse.py and span_records.py read the containers into spans (span.py). conventions.py is the
-table of attributes; by it readings.py, tool_runs.py, history.py and recorded_parts.py read what a span says. tree.py
-arranges the spans of a trace, model_requests.py finds the requests in it, transcripts.py, joining.py and drafts.py make
-the transcript, and runs.py the run.
+otlp.py, jaeger.py, langfuse.py and span_records.py read the containers into spans; span.py arranges those of a trace as
+a tree. conventions.py is the table of attributes, by which readings.py, tool_runs.py, history.py and recorded_parts.py
+read them. transcripts.py and joining.py make the transcript of a trace, and runs.py the run.
 """
 
 from __future__ import annotations

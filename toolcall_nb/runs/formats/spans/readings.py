@@ -1,4 +1,7 @@
-"""Reads from a span what it says of a request to a model, `read_model_call`, or of an agent, `read_agent_messages`."""
+"""Reads the requests to models in a trace, `requests_in_tree`, and the messages of its agents, `read_agent_messages`.
+
+`read_model_call` reads one request from its span.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,11 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ReasoningPart, Role, TextPart
 from toolcall_nb.core.usage import RequestUsage
 from toolcall_nb.runs.formats.spans import conventions
-from toolcall_nb.runs.formats.spans.conventions import spread_value
+from toolcall_nb.runs.formats.spans.conventions import SpanKind, read_error, spread_value
 from toolcall_nb.runs.formats.spans.history import HistoryReader, RecordedMessage, is_tool_definition, read_messages
 from toolcall_nb.runs.formats.spans.langfuse import OBSERVATION_INPUT, usage_attributes
 from toolcall_nb.runs.formats.spans.recorded_parts import RecordedPart, is_left_out, read_call
-from toolcall_nb.runs.formats.spans.span import Span, SpanEvent
-from toolcall_nb.runs.formats.spans.span_errors import read_error
+from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanTree
 from toolcall_nb.runs.formats.spans.values import (
     AttributeNames,
     as_list,
@@ -261,3 +263,34 @@ def read_agent_messages(span: Span) -> tuple[list[RecordedMessage], list[Recorde
     outputs = [name for name in names[conventions.RUN_OUTPUTS] if given.get(name) != _NOTHING]
     answered = _first_messages(given, outputs, "assistant") or after
     return asked, [message for message in answered if message.role == "assistant"]
+
+
+def requests_in_tree(tree: SpanTree, kinds: list[SpanKind]) -> dict[int, ModelCall]:
+    """Returns the requests to models, by the position of their spans.
+
+    Several libraries may record the same request, each with a span inside the other's. The innermost one counts, and
+    the others complete it. A span with several requests inside is no request of its own, but a loop around them.
+    """
+    outer: list[int | None] = []
+    inner: dict[int, list[int]] = {}
+    for i, parent in enumerate(tree.parents):
+        around = None if parent is None or kinds[parent] in ("tool", "agent") else outer[parent]
+        around = parent if parent is not None and kinds[parent] == "model" else around
+        outer.append(around)
+        if kinds[i] == "model" and around is not None:
+            inner.setdefault(around, []).append(i)
+    history = HistoryReader()
+    found: dict[int, ModelCall] = {}
+    base: dict[int, int] = {}
+    for i in range(len(kinds) - 1, -1, -1):
+        if kinds[i] != "model":
+            continue
+        request, within = read_model_call(tree.spans[i], history), inner.get(i, [])
+        base[i] = base[within[-1]] if within else i
+        if not within:
+            found[i] = request
+        elif len(within) == 1 or not found[base[i]].output:
+            found[base[i]].complete(request)
+        if len(within) > 1:
+            kinds[i] = "agent"
+    return found

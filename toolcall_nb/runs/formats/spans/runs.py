@@ -11,9 +11,8 @@ from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Object
 from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.runs.formats.base import RecordedRun
 from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, CONTENT, KIND_ATTRIBUTES, SpanKind, kind_of
-from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanFile
+from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanFile, SpanTree, build_tree
 from toolcall_nb.runs.formats.spans.transcripts import TraceReading, read_trace
-from toolcall_nb.runs.formats.spans.tree import SpanTree, build_tree
 
 _SECOND = 10**9
 _KEPT = "They were kept in the run's extra fields."

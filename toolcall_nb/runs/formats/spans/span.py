@@ -1,12 +1,16 @@
-"""A span, whatever file it is from: `Span`. Each container format has a module that reads its files into spans."""
+"""A span, whatever file it is from, and the spans of one trace as a tree: `Span`, `SpanFile` and `SpanTree`.
+
+Each container format has a module that reads its files into spans. `build_tree` arranges those of a trace.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct, field
 
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import Diagnostic, Json, Object
 
 
 class SpanEvent(Struct, frozen=True, kw_only=True):
@@ -69,3 +73,121 @@ class SpanFile(Struct):
         self.titles |= other.titles
         self.extras |= other.extras
         self.unknown += other.unknown
+
+
+class SpanTree(Struct):
+    """The spans of a trace.
+
+    ``spans`` are in the order of their starts, but none comes before its parent. ``parents`` is by the position of a
+    span in that order and leads to a smaller position; a root has none.
+    """
+
+    spans: list[Span] = field(default_factory=list)
+    parents: list[int | None] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+def build_tree(given: Iterable[Span]) -> SpanTree:
+    """Arranges the spans of a trace. A parent that is missing, or that cannot be one, is reported and left out."""
+    spans, repeated = _distinct(given)
+    tree = SpanTree()
+    _report(tree, repeated, "span was", "spans were", "in the file more than once", "The first copy was kept.")
+    parents = _parents(spans, tree)
+    top_down = _top_down(parents)
+    if len(top_down) < len(spans):  # no root leads to the others
+        circles = _break_circles(parents)
+        kept = "One link of each was left out."
+        _report(tree, circles, "circle of parents was", "circles of parents were", "found", kept)
+        top_down = _top_down(parents)
+    starts = _starts(spans, parents, top_down, tree)
+    depths = _depths(parents, top_down)
+    order = sorted(range(len(spans)), key=lambda i: (starts[i], depths[i], i))
+    place = {old: new for new, old in enumerate(order)}
+    tree.spans = [spans[old] for old in order]
+    tree.parents = [None if (parent := parents[old]) is None else place[parent] for old in order]
+    return tree
+
+
+def _report(tree: SpanTree, number: int, one: str, more: str, what: str, action: str) -> None:
+    if number:
+        tree.diagnostics.append(Diagnostic(f"{number:,} {one if number == 1 else more} {what}.", action))
+
+
+def _distinct(given: Iterable[Span]) -> tuple[list[Span], int]:
+    found: dict[str, Span] = {}
+    nameless: list[Span] = []
+    repeated = 0
+    for span in given:
+        if not span.id:
+            nameless.append(span)
+        elif span.id in found:
+            repeated += 1
+        else:
+            found[span.id] = span
+    return [*found.values(), *nameless], repeated
+
+
+def _parents(spans: list[Span], tree: SpanTree) -> list[int | None]:
+    """Returns the position of each span's parent."""
+    at = {span.id: i for i, span in enumerate(spans) if span.id}
+    parents = [at.get(span.parent) if span.parent else None for span in spans]
+    is_lost = [span.parent is not None and parents[i] is None for i, span in enumerate(spans)]
+    remote = sum(lost and span.has_remote_parent for lost, span in zip(is_lost, spans, strict=True))
+    kept = "Such a span was read as a root."
+    _report(tree, sum(is_lost) - remote, "span has", "spans have", "a parent that is not in the file", kept)
+    _report(tree, remote, "span has", "spans have", "a parent in another process, which is not in the file", kept)
+    return parents
+
+
+def _break_circles(parents: list[int | None]) -> int:
+    """Removes one link of each circle and returns their number."""
+    done = [False] * len(parents)
+    circles = 0
+    for start in range(len(parents)):
+        path: set[int] = set()
+        here: int | None = start
+        while here is not None and not done[here] and here not in path:
+            path.add(here)
+            here = parents[here]
+        if here is not None and here in path:
+            parents[here] = None
+            circles += 1
+        for passed in path:
+            done[passed] = True
+    return circles
+
+
+def _top_down(parents: list[int | None]) -> list[int]:
+    """Returns the positions in an order in which each parent comes before its children."""
+    children: dict[int | None, list[int]] = {}
+    for i, parent in enumerate(parents):
+        children.setdefault(parent, []).append(i)
+    order, queue = [], list(children.get(None, ()))
+    while queue:
+        order.append(here := queue.pop())
+        queue += children.get(here, ())
+    return order
+
+
+def _depths(parents: list[int | None], top_down: list[int]) -> list[int]:
+    depths = [0] * len(parents)
+    for i in top_down:
+        if (parent := parents[i]) is not None:
+            depths[i] = depths[parent] + 1
+    return depths
+
+
+def _starts(spans: list[Span], parents: list[int | None], top_down: list[int], tree: SpanTree) -> list[int]:
+    """Returns the times by which spans are sorted: none starts before its parent, or without a time of its own."""
+    starts = [0] * len(spans)
+    early = unknown = 0
+    for i in top_down:
+        parent, own = parents[i], spans[i].start
+        least = 0 if parent is None else starts[parent]
+        unknown += own is None
+        early += own is not None and own < least and parent is not None and spans[parent].start is not None
+        starts[i] = least if own is None else max(own, least)
+    order = "Such a span was read in the order of the file."
+    _report(tree, unknown, "span has", "spans have", "no time", order)
+    _report(tree, early, "span starts", "spans start", "before its parent", "Such a span was read after its parent.")
+    return starts

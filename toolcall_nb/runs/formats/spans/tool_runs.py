@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.runs.formats.spans import conventions
+from toolcall_nb.runs.formats.spans.conventions import exceptions_in, read_error
 from toolcall_nb.runs.formats.spans.recorded_parts import is_left_out, only_text
 from toolcall_nb.runs.formats.spans.span import Span
-from toolcall_nb.runs.formats.spans.span_errors import exceptions_in, read_error
 from toolcall_nb.runs.formats.spans.values import (
     AttributeNames,
     as_list,

@@ -18,17 +18,22 @@ from msgspec import Struct
 from toolcall_nb.core.events import MISSING, Diagnostic, Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, TextPart, Transcript
-from toolcall_nb.runs.formats.spans.conventions import SpanKind, kind_of
-from toolcall_nb.runs.formats.spans.drafts import MessageDraft, RequestDraft, finish_drafts
+from toolcall_nb.runs.formats.spans.conventions import SpanKind, kind_of, read_error
 from toolcall_nb.runs.formats.spans.history import RecordedMessage
-from toolcall_nb.runs.formats.spans.joining import CallIndex, CallRegister, HistoryMatcher, JoinedCall, is_same_value
-from toolcall_nb.runs.formats.spans.model_requests import requests_in_tree
-from toolcall_nb.runs.formats.spans.readings import ModelCall, read_agent_messages
+from toolcall_nb.runs.formats.spans.joining import (
+    CallIndex,
+    CallRegister,
+    HistoryMatcher,
+    JoinedCall,
+    MessageDraft,
+    RequestDraft,
+    finish_drafts,
+    is_same_value,
+)
+from toolcall_nb.runs.formats.spans.readings import ModelCall, read_agent_messages, requests_in_tree
 from toolcall_nb.runs.formats.spans.recorded_parts import AskedCall, CallResult
-from toolcall_nb.runs.formats.spans.span import Span
-from toolcall_nb.runs.formats.spans.span_errors import read_error
+from toolcall_nb.runs.formats.spans.span import Span, SpanTree
 from toolcall_nb.runs.formats.spans.tool_runs import ToolRun, read_tool_run
-from toolcall_nb.runs.formats.spans.tree import SpanTree
 
 _SECOND = 10**9
 _MOST_WAITING = 64
