@@ -58,8 +58,7 @@ def _is_item(record: Any) -> bool:
 
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
-    lines = list(_lines(records))
-    yield _Session(lines).run()
+    yield _Session(list(_lines(records))).run()
 
 
 def _lines(records: Iterable[Any]) -> Iterator[Any]:
@@ -88,17 +87,13 @@ class _Session:
         self._ends: dict[str, CallOutcome] = {}
         self._texts: dict[str, set[str]] = {"user": set(), "assistant": set(), "reasoning": set()}
         self._calls: set[str] = set()
-        self._look_ahead()
         self._messages = LoggedItems("codex", self._ends)
         self._threads = _ThreadEvents(self._messages)
-        self._about: Object = {}
+        self._session: Object = {}
         self._records: list[Any] = []
         self._title = ""
         self._total: Any = None
-
-    def _look_ahead(self) -> None:
-        """Collects what the log has twice: texts of messages, and the ends of calls."""
-        for line in self._lines:
+        for line in lines:  # collects what the log has twice: texts of messages, and the ends of calls
             payload = as_mapping(get(line, "payload"))
             kind, call_id = nonempty(payload, "type"), nonempty(payload, "call_id")
             if get(line, "type") == "response_item":
@@ -113,34 +108,33 @@ class _Session:
         for line in self._lines:
             time = self._messages.facts.see(parse_timestamp(get(line, "timestamp")))
             if not self._take(line, time):
-                self._messages.facts.set_aside(self._kind(line))
+                kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
+                self._messages.facts.set_aside(f"{kind} {inner}" if kind and inner else kind)
                 self._records.append(line)
         self._threads.close()
         facts = self._messages.facts
-        if "forked_from_id" in self._about:
-            facts.problem(
-                f"The session continues {self._about['forked_from_id']!s:.80} and may repeat it.", "It was read whole."
-            )
+        if "forked_from_id" in self._session:
+            origin = f"{self._session['forked_from_id']!s:.80}"
+            facts.problem(f"The session continues {origin} and may repeat it.", "It was read whole.")
         return RecordedRun(
-            id=str(self._about.get("id") or self._about.get("session_id") or ""),
+            id=str(self._session.get("id") or self._session.get("session_id") or ""),
             transcript=assemble(self._messages.close(), facts),
             title=self._title,
             began=facts.began,
             seconds=facts.seconds,
-            extra={**self._about, **({"records": self._records} if self._records else {})},
+            extra={**self._session, **({"records": self._records} if self._records else {})},
         )
-
-    def _kind(self, line: Any) -> Any:
-        kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
-        return f"{kind} {inner}" if kind and inner else kind
 
     def _take(self, line: Any, time: float | None) -> bool:
         """Reads a line; returns False if it has nothing for the transcript."""
         fields = as_mapping(line)
         payload = as_mapping(fields.get("payload"))
         match fields.get("type"):
-            case "session_meta" if payload and not self._about:
-                self._describe(payload)
+            case "session_meta" if payload and not self._session:
+                self._session = {name: value for name, value in payload.items() if name not in _DROPPED}
+                spawned = get(get(payload.get("source"), "subagent"), "thread_spawn")
+                if parent := nonempty(spawned, "parent_thread_id"):
+                    self._session.setdefault("parent_thread_id", parent)
                 return all(name not in payload for name in _DROPPED)
             case "turn_context" if model := nonempty(payload, "model"):
                 self._messages.model = model
@@ -151,23 +145,18 @@ class _Session:
             case "event_msg" if payload:
                 return self._event(payload, time)
             case "thread.started":
-                about = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
-                self._about = {"id": fields.get("thread_id"), **about}
+                unread = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
+                self._session = {"id": fields.get("thread_id"), **unread}
                 return True
-            case "error" | str() if _is_thread_event(line) or (fields.get("type") == "error" and "message" in fields):
+            case str() as kind if _is_thread_event(line) or (kind == "error" and "message" in fields):
                 return self._threads.take(fields, time)
         return False
-
-    def _describe(self, payload: Mapping[str, Any]) -> None:
-        self._about = {name: value for name, value in payload.items() if name not in _DROPPED}
-        spawned = get(get(payload.get("source"), "subagent"), "thread_spawn")
-        if parent := nonempty(spawned, "parent_thread_id"):
-            self._about.setdefault("parent_thread_id", parent)
 
     def _event(self, event: Mapping[str, Any], time: float | None) -> bool:
         kind = nonempty(event, "type")
         if kind in _REPEATED:
-            return self._message(_REPEATED[kind], nonempty(event, "message") or nonempty(event, "text") or "")
+            self._message(_REPEATED[kind], nonempty(event, "message") or nonempty(event, "text") or "")
+            return True
         if is_end_event(kind) and (call_id := nonempty(event, "call_id")):
             if call_id not in self._calls:
                 self._calls.add(call_id)
@@ -175,7 +164,12 @@ class _Session:
             return True
         match kind:
             case "token_count":
-                return self._usage(as_mapping(event.get("info")))
+                info = as_mapping(event.get("info"))
+                total = info.get("total_token_usage")
+                if total is None or total != self._total:  # the same report may come twice
+                    self._messages.use(info.get("last_token_usage"))
+                self._total = total
+                return bool(info)
             case "turn.completed":
                 self._messages.use(event.get("usage"))
                 return "usage" in event
@@ -190,30 +184,21 @@ class _Session:
                 self._title = nonempty(event, "thread_name") or self._title
         return False
 
-    def _message(self, role: str, text: str) -> bool:
-        """Adds a message that the log has only as an event."""
-        given = self._texts[role]
-        if text and text not in given and _PICTURES.sub("", text) not in given:
-            given.add(text)
+    def _message(self, role: str, text: str) -> None:
+        """Adds a message if the log has it only as an event."""
+        texts = self._texts[role]
+        if text and text not in texts and _PICTURES.sub("", text) not in texts:
+            texts.add(text)
             if role == "reasoning":
                 self._messages.reasoning(text)
             else:
                 self._messages.text(role, text)
-        return True
-
-    def _usage(self, info: Mapping[str, Any]) -> bool:
-        """Reads a report of usage. The same one may come twice."""
-        total = info.get("total_token_usage")
-        if total is None or total != self._total:
-            self._messages.use(info.get("last_token_usage"))
-        self._total = total
-        return bool(info)
 
 
 CODEX = TraceFormat("codex", "sessions of Codex (rollouts, or the output of codex exec --json)", _recognises, _read)
 
 
-_CALLS = {"command_execution": "command_execution", "file_change": "file_change", "web_search": "web_search"}
+_CALLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
 _NOT_INPUT = frozenset(
     {
         *("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "server", "tool", "arguments"),
@@ -248,12 +233,15 @@ class _ThreadEvents:
                 return self._item(item, time)
             case "turn.completed" | "turn.failed":
                 self._messages.use(record.get("usage"))
-                return self._end(record)
+                error = record.get("error")
+                if kind == "turn.failed" or error:
+                    message = nonempty(error, "message") or (error if isinstance(error, str) else "The turn failed.")
+                    self._messages.error(message, error)
             case "error" if record.get("will_retry") is not True:
                 self._messages.error(nonempty(record, "message") or "The turn failed.", dict(record))
             case "tool.call.required":
-                name = {"name": nonempty(record, "tool_name") or "tool", "call_id": record.get("call_id")}
-                self._messages.take({"type": "function_call", **name, "arguments": record.get("arguments")}, time)
+                ids = {"name": nonempty(record, "tool_name") or "tool", "call_id": record.get("call_id")}
+                self._messages.take({"type": "function_call", **ids, "arguments": record.get("arguments")}, time)
             case "tool.call.completed":
                 self._messages.take({**record, "type": "function_call_output"}, time)
             case _ if kind.startswith("item.") and kind.endswith(".delta"):
@@ -268,13 +256,6 @@ class _ThreadEvents:
         for item in self._growing.values():
             self._item(item, None)
 
-    def _end(self, record: Mapping[str, Any]) -> bool:
-        error = record.get("error")
-        if record.get("type") == "turn.failed" or error:
-            text = nonempty(error, "message") or (error if isinstance(error, str) else "The turn failed.")
-            self._messages.error(text, error)
-        return True
-
     def _item(self, item: Mapping[str, Any], time: float | None) -> bool:
         kind = nonempty(item, "type")
         text = nonempty(item, "text") or ""
@@ -284,7 +265,7 @@ class _ThreadEvents:
             self._messages.reasoning(text)
         elif kind == "error":
             self._messages.error(nonempty(item, "message") or "The turn failed.", dict(item))
-        elif kind == "mcp_tool_call" or kind in _CALLS:
+        elif kind in _CALLS:
             self._call(item, kind, time)
         else:
             return False
@@ -292,13 +273,13 @@ class _ThreadEvents:
 
     def _call(self, item: Mapping[str, Any], kind: str, time: float | None) -> None:
         call_id = nonempty(item, "id") or ""
-        given = {name: value for name, value in item.items() if name not in _NOT_INPUT and value is not None}
+        fields = {name: value for name, value in item.items() if name not in _NOT_INPUT and value is not None}
         server = {"namespace": item["server"]} if nonempty(item, "server") else {}
         call = {
             "type": "function_call",
             "call_id": call_id,
-            "name": nonempty(item, "tool") or _CALLS.get(kind, kind),
-            "arguments": as_json_text(item.get("arguments", given)),
+            "name": nonempty(item, "tool") or kind,
+            "arguments": as_json_text(item.get("arguments", fields)),
         }
         self._messages.take({**call, **server}, time)
         status = item.get("status")

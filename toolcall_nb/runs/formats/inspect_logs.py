@@ -15,7 +15,7 @@ from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_t
 from toolcall_nb.core.text import MAX_LEVELS
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
-from toolcall_nb.runs.formats.inspect_events import SampleEvents, ToolEvent
+from toolcall_nb.runs.formats.inspect_events import SampleEvents
 from toolcall_nb.runs.formats.logged_items import LoggedItems
 from toolcall_nb.runs.run_facts import Agents, assemble_all
 from toolcall_nb.runs.timestamps import parse_timestamp
@@ -31,8 +31,8 @@ def _recognises(records: Sequence[Any]) -> bool:
 
 
 def _is_log(record: Any) -> bool:
-    about = get(record, "eval", Mapping)
-    return about is not None and "task" in about and any(name in record for name in ("status", "plan", "samples"))
+    spec = get(record, "eval", Mapping)
+    return spec is not None and "task" in spec and any(name in record for name in ("status", "plan", "samples"))
 
 
 def _member(record: Any) -> str | None:
@@ -61,29 +61,26 @@ def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
 
 
 def _empty_run(header: Object) -> RecordedRun:
-    told = Diagnostic("The log has no samples.", "Its header is in the run's `extra`.")
-    transcript = Transcript(diagnostics=(told,))
-    return RecordedRun(id=_log_id(header), transcript=transcript, title=_title(header), extra=header)
-
-
-def _log_id(header: Mapping[str, Any]) -> str:
-    about = as_mapping(header.get("eval"))
-    return next((found for name in ("eval_id", "run_id", "task_id") if (found := nonempty(about, name))), "log")
-
-
-def _title(header: Mapping[str, Any]) -> str:
-    return nonempty(header.get("eval"), "task") or ""
+    spec = header.get("eval")
+    diagnostic = Diagnostic("The log has no samples.", "Its header is in the run's `extra`.")
+    return RecordedRun(
+        id=nonempty(spec, "eval_id") or nonempty(spec, "run_id") or nonempty(spec, "task_id") or "log",
+        transcript=Transcript(diagnostics=(diagnostic,)),
+        title=nonempty(spec, "task") or "",
+        extra=header,
+    )
 
 
 def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
     attachments = as_mapping(sample.get("attachments"))
-    events = SampleEvents(_with_attachments(_events_of(sample), attachments))
+    logged = get(sample, "events", list) or get(sample.get("transcript"), "events", list)  # in the oldest logs
+    events = SampleEvents(_with_attachments(logged or [], attachments))
     messages = _SampleMessages(events)
-    given = get(sample, "messages", list)
-    if given is None:
-        text = sample.get("input")
-        given = text if isinstance(text, list) else [{"role": "user", "content": text}] if text else []
-    for message in given:
+    conversation = get(sample, "messages", list)
+    if conversation is None:
+        prompt = sample.get("input")
+        conversation = prompt if isinstance(prompt, list) else [{"role": "user", "content": prompt}] if prompt else []
+    for message in conversation:
         messages.take(_with_attachments(message, attachments))
     messages.finish(as_mapping(sample.get("model_usage")))
     if error := nonempty(sample.get("error"), "message"):
@@ -92,22 +89,16 @@ def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
     if events.unread:
         kinds = ", ".join(f"{kind} {count}" for kind, count in events.unread.most_common(20))
         facts.problem(f"{events.unread.total()} events have no place in a transcript ({kinds}).", LEFT_OUT)
-    agents = messages.agents()
-    transcript = assemble_all(messages.items.close(), facts, agents)
+    transcript = assemble_all(messages.items.close(), facts, messages.agents())
     total = get(sample, "total_time", (int, float))
     return RecordedRun(
         id=f"{sample.get('id', '')!s:.200}_epoch_{sample.get('epoch', 1)!s:.20}",
         transcript=transcript,
-        title=_title(header),
+        title=nonempty(header.get("eval"), "task") or "",
         began=facts.began if (began := parse_timestamp(sample.get("started_at"))) is None else began,
         seconds=float(total) if total is not None and 0 <= total < 1e12 else facts.seconds,
         extra={**header, "sample": {name: value for name, value in sample.items() if name not in _READ}},
     )
-
-
-def _events_of(sample: Mapping[str, Any]) -> list[Any]:
-    """Returns the events; in the oldest logs, they are in ``transcript``."""
-    return get(sample, "events", list) or get(sample.get("transcript"), "events", list) or []
 
 
 INSPECT = TraceFormat("inspect", "logs of Inspect (.eval, .json)", _recognises, _read)
@@ -125,12 +116,12 @@ _ATTACHMENTS = ("attachment://", "tc://")
 
 
 def _with_attachments(value: Any, attachments: Mapping[str, Any], levels: int = MAX_LEVELS) -> Any:
-    """Returns a value with its long texts, which the log keeps once for all places, in their places."""
+    """Returns a value with its long texts, each of which the log keeps once, in ``attachments``."""
     if not attachments or levels == 0:
         return value
     if isinstance(value, str):
-        found = attachments.get(value.partition("://")[2]) if value.startswith(_ATTACHMENTS) else None
-        return found if isinstance(found, str) else value
+        text = attachments.get(value.partition("://")[2]) if value.startswith(_ATTACHMENTS) else None
+        return text if isinstance(text, str) else value
     if isinstance(value, list):
         return [_with_attachments(item, attachments, levels - 1) for item in value]
     if isinstance(value, dict):
@@ -151,9 +142,9 @@ class _SampleMessages:
         for time in events.times:
             self.items.facts.see(time)
 
-    def take(self, given: Any) -> None:
+    def take(self, message: Any) -> None:
         """Reads a message."""
-        message = as_mapping(given)
+        message = as_mapping(message)
         match message.get("role"):
             case "assistant":
                 self._answer(self.items, message)
@@ -181,10 +172,9 @@ class _SampleMessages:
         call_id = nonempty(call, "id") or f"call-{len(self._read) + 1}"
         self._read.add(call_id)
         arguments = call.get("arguments")
-        about = {"type": "function_call", "call_id": call_id, "name": nonempty(call, "function") or "tool"}
         text = arguments if isinstance(arguments, str) else as_json_text({} if arguments is None else arguments)
         tool = self._events.tools.get(call_id)
-        items.take({**about, "arguments": text}, tool.began if tool is not None else None)
+        items.call(call_id, nonempty(call, "function") or "tool", text, tool.began if tool is not None else None)
 
     def _result(self, message: Mapping[str, Any]) -> None:
         call_id = nonempty(message, "tool_call_id") or ""
@@ -199,41 +189,36 @@ class _SampleMessages:
         if error:
             item |= {"status": "failed", "output": nonempty(error, "message") or joined_text(output)}
         items.take(item, tool.ended if tool is not None else None)
-        details = dict(tool.details) if tool is not None else {}
-        if error:
-            details |= {"error": error, **({"content": output} if output else {})}
         facts = items.facts.call(call_id)
         facts.seconds = tool.seconds if tool is not None else None
-        facts.details = details
+        facts.details = tool.details if tool is not None else {}
+        if error:
+            facts.details |= {"error": error, **({"content": output} if output else {})}
 
     # What only the events have
 
     def finish(self, model_usage: Mapping[str, Any]) -> None:
         """Reads the calls and requests that are in the events only, and the sample's usage where no request has any."""
         for tool in self._events.tools.values():
-            if tool.id not in self._read:
-                self._lone_call(tool)
+            if tool.id in self._read:
+                continue
+            items = self.items if tool.parent is None else self._inner_items(tool.parent)
+            if tool.parent is None:
+                self.items.facts.problem(f"The call {tool.id:.80} is in the events only.", "It was put at the end.")
+            self._call(items, {"id": tool.id, "function": tool.name, "arguments": tool.fields.get("arguments")})
+            if tool.ended is not None or "result" in tool.fields or tool.fields.get("error"):
+                self._end(items, tool.id, tool.fields.get("result"), tool.fields.get("error"))
         for request in self._events.models:
             was_read = nonempty(request.message, "id") and request.message["id"] not in self._requests
             if request.parent is not None and not was_read:
                 inner = self._inner_items(request.parent)
-                text = joined_text(_output(request.message.get("content")))
-                if text:
+                if text := joined_text(_output(request.message.get("content"))):
                     inner.text("assistant", text)
                 inner.model = request.model
                 inner.use(request.usage, _USAGE)
         for model, usage in model_usage.items() if not self._used else ():
             self.items.model = model
             self.items.use(usage, _USAGE)
-
-    def _lone_call(self, tool: ToolEvent) -> None:
-        is_inner = tool.parent is not None
-        items = self._inner_items(tool.parent) if tool.parent is not None else self.items
-        if not is_inner:
-            self.items.facts.problem(f"The call {tool.id:.80} is in the events only.", "It was put at the end.")
-        self._call(items, {"id": tool.id, "function": tool.name, "arguments": tool.fields.get("arguments")})
-        if tool.ended is not None or "result" in tool.fields or tool.fields.get("error"):
-            self._end(items, tool.id, tool.fields.get("result"), tool.fields.get("error"))
 
     def _inner_items(self, parent: str) -> LoggedItems:
         return self._inner.setdefault(parent, LoggedItems("inspect"))
@@ -268,9 +253,10 @@ def _answer_items(block: Any) -> list[Object]:
         return [{"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}]
     if kind == "tool_use":
         call_id = nonempty(fields, "id") or ""
-        about = {"call_id": call_id, "name": nonempty(fields, "name") or "tool"}
-        given = fields.get("arguments")
-        call = {"type": "function_call", **about, "arguments": given if isinstance(given, str) else as_json_text(given)}
+        arguments = fields.get("arguments")
+        text = arguments if isinstance(arguments, str) else as_json_text(arguments)
+        name = nonempty(fields, "name") or "tool"
+        call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
         error = fields.get("error")
         output = joined_text(error) if error else fields.get("result")
         status = {"status": "failed"} if error else {}

@@ -54,15 +54,14 @@ def _body(record: Any) -> _Body | None:
     fields = as_mapping(record)
     for name in _REQUESTS:
         request = get(fields, name, Mapping)
-        if request is not None and (found := _messages_in(request)) is not None:
+        if request is not None and (holder := _messages_in(request)) is not None:
             reply = fields.get("response")
             extra = {key: value for key, value in fields.items() if key not in (name, "response")}
-            rest = _without(request, found[0])
-            return _Body(
-                found[1], request, get(reply, "body", Mapping) or reply, extra | ({name: rest} if rest else {})
-            )
-    found = _messages_in(fields)
-    return None if found is None else _Body(found[1], fields, None, _without(fields, found[0]))
+            if unread := _without(request, holder[0]):
+                extra[name] = unread
+            return _Body(holder[1], request, get(reply, "body", Mapping) or reply, extra)
+    holder = _messages_in(fields)
+    return None if holder is None else _Body(holder[1], fields, None, _without(fields, holder[0]))
 
 
 def _without(request: Mapping[str, Any], name: str) -> Object:
@@ -96,14 +95,15 @@ def read_conversation(record: Any) -> tuple[Transcript, Object]:
     """Reads a record with a conversation, or a reply of a model. Returns also the fields that have no place in it."""
     body = _body(record)
     if body is None:
-        known = format_of_whole(record)
-        return assemble(known.read_whole(record) if known is not None else (), RunFacts("messages")), {}
+        provider = format_of_whole(record)
+        return assemble(provider.read_whole(record) if provider is not None else (), RunFacts("messages")), {}
     added, extra = _reply_messages(body.reply)
     if added:
         body.extra["response"] = extra
     elif body.reply is not None:
         body.extra["response"] = body.reply
-    events = [*_system_events(body.request), *_events([*body.messages, *added])]
+    prompt = [text for name in _SYSTEM for text in _texts(body.request.get(name))]  # beside the messages
+    events = [*(prompt_events("system", prompt) if prompt else []), *_events([*body.messages, *added])]
     transcript = assemble(events, RunFacts("messages"))
     if added and transcript.messages:
         last = _with_usage(transcript.messages[-1], body.reply)
@@ -113,10 +113,10 @@ def read_conversation(record: Any) -> tuple[Transcript, Object]:
 
 def _events(messages: list[Any]) -> list[Event]:
     if any(_is_sharegpt(message) for message in messages[:_LOOK_AT]):
-        messages = _openai_messages(messages)
-    known = format_of_whole(messages)
-    if known is not None:
-        return list(known.read_whole(messages))
+        messages = list(_openai_messages(messages))
+    provider = format_of_whole(messages)
+    if provider is not None:
+        return list(provider.read_whole(messages))
     reader = OpenAIMessages()
     for message in messages:
         fields = as_mapping(message)
@@ -129,31 +129,24 @@ def _events(messages: list[Any]) -> list[Event]:
     return reader.events
 
 
-def _system_events(request: Mapping[str, Any]) -> list[Event]:
-    """Returns the system message that a request has beside its messages."""
-    texts = [text for name in _SYSTEM for text in _texts(request.get(name))]
-    return prompt_events("system", texts) if texts else []
-
-
-def _texts(given: Any) -> list[str]:
-    parts = get(given, "parts", list) or given
-    each = parts if isinstance(parts, list) else [parts]
-    found = (part if isinstance(part, str) else get(part, "text", str) for part in each)
-    return [text for text in found if text]
+def _texts(prompt: Any) -> list[str]:
+    parts = get(prompt, "parts", list) or prompt
+    items = parts if isinstance(parts, list) else [parts]
+    texts = (item if isinstance(item, str) else get(item, "text", str) for item in items)
+    return [text for text in texts if text]
 
 
 def _reply_messages(reply: Any) -> tuple[list[Any], Object]:
     """Returns a reply as messages that continue the request's, and its other fields."""
     fields = as_mapping(reply)
     first = _first(fields.get("choices")) or _first(fields.get("candidates")) or fields.get("output")
-    found: Any = get(first, "message", Mapping) or get(first, "content", Mapping)
-    if found is None and isinstance(first, list):
-        items = [item for item in first if isinstance(item, Mapping)]
-        return items, {name: value for name, value in fields.items() if name not in _REPLY_CONTENT}
-    if found is None and fields.get("role") == "assistant" and "content" in fields:
-        found = {"role": "assistant", "content": fields["content"]}
-    rest = {name: value for name, value in fields.items() if name not in _REPLY_CONTENT}
-    return ([], {}) if found is None else ([found], rest)
+    message: Any = get(first, "message", Mapping) or get(first, "content", Mapping)
+    unread = {name: value for name, value in fields.items() if name not in _REPLY_CONTENT}
+    if message is None and isinstance(first, list):
+        return [item for item in first if isinstance(item, Mapping)], unread
+    if message is None and fields.get("role") == "assistant" and "content" in fields:
+        message = {"role": "assistant", "content": fields["content"]}
+    return ([], {}) if message is None else ([message], unread)
 
 
 def _first(items: Any) -> Any:
@@ -162,21 +155,20 @@ def _first(items: Any) -> Any:
 
 def _with_usage(message: Message, reply: Any) -> Message:
     """Returns the last message with what the reply says of its usage, its model and its end."""
-    known = format_of_whole(reply)
-    told = Transcript.from_events(known.read_whole(reply)).messages if known is not None else ()
-    if not told or message.role != "assistant":
+    provider = format_of_whole(reply)
+    answers = Transcript.from_events(provider.read_whole(reply)).messages if provider is not None else ()
+    if not answers or message.role != "assistant":
         return message
-    metadata = told[0].metadata
-    counts = read_token_counts(metadata.get("usage"))
-    model = get(metadata, "model", str)
-    found = {**to_metadata([RequestUsage(counts, None, model)]), **({"model": model} if model else {})}
-    return replace(message, metadata={**message.metadata, **found}, finish_reason=told[0].finish_reason)
+    counts, model = read_token_counts(answers[0].metadata.get("usage")), get(answers[0].metadata, "model", str)
+    metadata = {**message.metadata, **to_metadata([RequestUsage(counts, None, model)])}
+    metadata |= {"model": model} if model else {}
+    return replace(message, metadata=metadata, finish_reason=answers[0].finish_reason)
 
 
 _SPEAKERS = {
     **dict.fromkeys(("human", "user"), "user"),
     **dict.fromkeys(("gpt", "assistant", "chatgpt", "model", "bot"), "assistant"),
-    **dict.fromkeys(("system",), "system"),
+    "system": "system",
     **dict.fromkeys(("function_call", "tool_call"), "call"),
     **dict.fromkeys(("observation", "tool", "function_response", "tool_response"), "result"),
 }
@@ -187,12 +179,8 @@ def _is_sharegpt(message: Any) -> bool:
     return isinstance(message, Mapping) and "value" in message and isinstance(message.get("from"), str)
 
 
-def _openai_messages(messages: Iterable[Any]) -> list[Any]:
-    """Returns the messages in OpenAI's form. Messages in other forms stay as they are."""
-    return list(_converted(messages))
-
-
-def _converted(messages: Iterable[Any]) -> Iterator[Any]:
+def _openai_messages(messages: Iterable[Any]) -> Iterator[Any]:
+    """Yields the messages in OpenAI's form. Messages in other forms than ShareGPT's stay as they are."""
     waiting: deque[str] = deque()
     count = 0
     for message in messages:
@@ -221,14 +209,14 @@ def _converted(messages: Iterable[Any]) -> Iterator[Any]:
 def _sharegpt_calls(value: Any) -> list[Object]:
     """Returns the calls in a text; none if it is not the JSON of calls."""
     try:
-        given = json.loads(value) if isinstance(value, str) else value
+        content = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return []
-    calls = given if isinstance(given, list) else [given]
+    calls = content if isinstance(content, list) else [content]
     if not all(nonempty(call, "name") for call in calls):
         return []
     return [{"name": call["name"], "arguments": _arguments(get(call, "arguments"))} for call in calls]
 
 
-def _arguments(given: Any) -> str:
-    return given if isinstance(given, str) else as_json_text({} if given is None else given)
+def _arguments(value: Any) -> str:
+    return value if isinstance(value, str) else as_json_text({} if value is None else value)

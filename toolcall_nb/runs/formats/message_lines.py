@@ -66,10 +66,8 @@ def _time(line: Any) -> float | None:
 
 
 def _name(line: Mapping[str, Any]) -> str | None:
-    function = line.get("function")
-    given = line.get("tool")
-    own = nonempty(line, "name") or nonempty(line, "toolName") or nonempty(function, "name")
-    return own or (given if isinstance(given, str) else None)
+    names = (nonempty(line, "name"), nonempty(line, "toolName"), nonempty(line.get("function"), "name"))
+    return next(filter(None, names), get(line, "tool", str))
 
 
 def _unwrapped(line: Any) -> Any:
@@ -107,25 +105,24 @@ class LineItems:
 
     def _call(self, line: Mapping[str, Any]) -> Object:
         self._count += 1
-        call_id = next((found for name in _ID_NAMES if (found := nonempty(line, name))), f"call-{self._count}")
-        name = _name(line) or "tool"
-        self._open[call_id] = name
-        given = next((line[name] for name in _INPUTS if line.get(name) is not None), None)
-        given = get(line.get("function"), "arguments") if given is None else given
-        if isinstance(given, str) and not _is_json(given):
-            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
-        text = given if isinstance(given, str) else as_json_text({} if given is None else as_json_value(given))
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+        call_id = next((each for key in _ID_NAMES if (each := nonempty(line, key))), f"call-{self._count}")
+        name = self._open[call_id] = _name(line) or "tool"
+        arguments = next((line[key] for key in _INPUTS if line.get(key) is not None), None)
+        arguments = get(line.get("function"), "arguments") if arguments is None else arguments
+        if not isinstance(arguments, str):
+            arguments = as_json_text({} if arguments is None else as_json_value(arguments))
+        elif not _is_json(arguments):
+            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": arguments}
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
     def _result(self, line: Mapping[str, Any]) -> Object:
-        given = next((found for name in _ID_NAMES if (found := nonempty(line, name)) in self._open), None)
-        call_id = given or self._first_open(_name(line)) or ""
+        call_id = next((each for key in _ID_NAMES if (each := nonempty(line, key)) in self._open), None)
+        if call_id is None:
+            name = _name(line)
+            same = (each for each, tool in self._open.items() if tool == name)
+            call_id = next(same, next(iter(self._open), ""))
         self._open.pop(call_id, None)
         output = next((line[name] for name in _OUTPUTS if name in line), None)
         has_failed = line.get("status") in ("error", "failed") or line.get("is_error") is True
         status = {"status": "failed"} if has_failed else {}
         return {"type": "function_call_output", "call_id": call_id, "output": output, **status}
-
-    def _first_open(self, name: str | None) -> str | None:
-        own = next((call_id for call_id, tool in self._open.items() if tool == name), None)
-        return own or next(iter(self._open), None)

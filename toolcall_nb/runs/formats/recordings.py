@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcall_nb.core.events import Abort, Finish, Start
 from toolcall_nb.core.recording import Recording, is_recording_header, read_recording
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 
 
@@ -41,15 +42,14 @@ def _lines_of_run(lines: Iterator[Any], following: list[Any]) -> Iterator[Any]:
 
 
 def _run(recording: Recording, number: int) -> RecordedRun:
-    about = recording.run
-    title = about.get("title")
+    fields = recording.run
     return RecordedRun(
-        id=str(about.get("id") or number),
+        id=str(fields.get("id") or number),
         transcript=recording.transcript,
-        title=title if isinstance(title, str) else "",
+        title=get(fields, "title", str) or "",
         began=recording.began,
         seconds=recording.seconds,
-        extra={"run": about} if about else {},
+        extra={"run": fields} if fields else {},
         is_unfinished=_is_unfinished(recording),
     )
 
