@@ -49,8 +49,8 @@ class Span(Struct, kw_only=True):
 
     def text(self, name: str) -> str:
         """Returns an attribute that is a string; empty if there is none."""
-        found = self.attributes.get(name)
-        return found if isinstance(found, str) else ""
+        value = self.attributes.get(name)
+        return value if isinstance(value, str) else ""
 
 
 class SpanFile(Struct):
@@ -87,9 +87,9 @@ class SpanTree(Struct):
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-def build_tree(given: Iterable[Span]) -> SpanTree:
+def build_tree(trace: Iterable[Span]) -> SpanTree:
     """Arranges the spans of a trace. A parent that is missing, or that cannot be one, is reported and left out."""
-    spans, repeated = _distinct(given)
+    spans, repeated = _distinct(trace)
     tree = SpanTree()
     _report(tree, repeated, "span was", "spans were", "in the file more than once", "The first copy was kept.")
     parents = _parents(spans, tree)
@@ -102,9 +102,9 @@ def build_tree(given: Iterable[Span]) -> SpanTree:
     starts = _starts(spans, parents, top_down, tree)
     depths = _depths(parents, top_down)
     order = sorted(range(len(spans)), key=lambda i: (starts[i], depths[i], i))
-    place = {old: new for new, old in enumerate(order)}
+    new_index = {old: new for new, old in enumerate(order)}
     tree.spans = [spans[old] for old in order]
-    tree.parents = [None if (parent := parents[old]) is None else place[parent] for old in order]
+    tree.parents = [None if (parent := parents[old]) is None else new_index[parent] for old in order]
     return tree
 
 
@@ -113,24 +113,24 @@ def _report(tree: SpanTree, number: int, one: str, more: str, what: str, action:
         tree.diagnostics.append(Diagnostic(f"{number:,} {one if number == 1 else more} {what}.", action))
 
 
-def _distinct(given: Iterable[Span]) -> tuple[list[Span], int]:
-    found: dict[str, Span] = {}
+def _distinct(spans: Iterable[Span]) -> tuple[list[Span], int]:
+    by_id: dict[str, Span] = {}
     nameless: list[Span] = []
     repeated = 0
-    for span in given:
+    for span in spans:
         if not span.id:
             nameless.append(span)
-        elif span.id in found:
+        elif span.id in by_id:
             repeated += 1
         else:
-            found[span.id] = span
-    return [*found.values(), *nameless], repeated
+            by_id[span.id] = span
+    return [*by_id.values(), *nameless], repeated
 
 
 def _parents(spans: list[Span], tree: SpanTree) -> list[int | None]:
     """Returns the position of each span's parent."""
-    at = {span.id: i for i, span in enumerate(spans) if span.id}
-    parents = [at.get(span.parent) if span.parent else None for span in spans]
+    positions = {span.id: i for i, span in enumerate(spans) if span.id}
+    parents = [positions.get(span.parent) if span.parent else None for span in spans]
     is_lost = [span.parent is not None and parents[i] is None for i, span in enumerate(spans)]
     remote = sum(lost and span.has_remote_parent for lost, span in zip(is_lost, spans, strict=True))
     kept = "Such a span was read as a root."
@@ -182,11 +182,11 @@ def _starts(spans: list[Span], parents: list[int | None], top_down: list[int], t
     starts = [0] * len(spans)
     early = unknown = 0
     for i in top_down:
-        parent, own = parents[i], spans[i].start
+        parent, start = parents[i], spans[i].start
         least = 0 if parent is None else starts[parent]
-        unknown += own is None
-        early += own is not None and own < least and parent is not None and spans[parent].start is not None
-        starts[i] = least if own is None else max(own, least)
+        unknown += start is None
+        early += start is not None and start < least and parent is not None and spans[parent].start is not None
+        starts[i] = least if start is None else max(start, least)
     order = "Such a span was read in the order of the file."
     _report(tree, unknown, "span has", "spans have", "no time", order)
     _report(tree, early, "span starts", "spans start", "before its parent", "Such a span was read after its parent.")
