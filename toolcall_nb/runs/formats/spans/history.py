@@ -21,7 +21,7 @@ from toolcall_nb.runs.formats.spans.recorded_parts import (
     read_call,
     read_part,
 )
-from toolcall_nb.runs.formats.spans.values import as_list, as_object, read_json_text
+from toolcall_nb.runs.formats.spans.values import as_list, as_object, first_text, read_json_text
 
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
@@ -101,8 +101,8 @@ def _is_message(fields: Mapping[str, Any]) -> bool:
         return True
     if isinstance(fields.get("message"), dict):
         return not fields.keys() & {"messages", "contents"}
-    kind = fields.get("type")
-    if isinstance(kind, str) and (kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning"):
+    kind = first_text(fields, ("type",))
+    if kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning":
         return True
     is_named = "role" in fields or kind in _ROLES or kind in _RESULT_ROLES or "event.name" in fields
     return is_named or "kwargs" in fields or ("content" in fields and not fields.keys() & {"messages", "contents"})
@@ -137,7 +137,7 @@ def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[Reco
 def _read_message(message: Mapping[str, Any], default: Role) -> RecordedMessage:
     has_only_parts = message.keys() <= _OWN_FORM and isinstance(message.get("parts"), list)
     fields = message if has_only_parts else _unwrapped(message)
-    role_name, kind = _role_name(fields), fields.get("type")
+    role_name, kind = _role_name(fields), first_text(fields, ("type",))
     if kind in _CALL_ITEMS:
         return RecordedMessage("assistant", tuple(filter(None, [read_call(fields)])))
     if kind in _RESULT_ITEMS or role_name in _RESULT_ROLES:
