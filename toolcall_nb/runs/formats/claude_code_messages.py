@@ -163,11 +163,8 @@ def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:
 
 def _blocks(content: Any) -> list[Object]:
     """Returns the content as blocks, whatever it is."""
-    if content is None or content == "":
-        return []
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_block(block) for block in (content if isinstance(content, list) else [content])]
+    items = content if isinstance(content, list) else [] if content in (None, "") else [content]
+    return [_block(item) for item in items]
 
 
 def _block(block: Any) -> Object:

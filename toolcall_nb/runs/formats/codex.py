@@ -195,15 +195,10 @@ class _Session:
                 self._messages.text(role, text)
 
 
-CODEX = TraceFormat("codex", "sessions of Codex (rollouts, or the output of codex exec --json)", _recognises, _read)
-
-
 _CALLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
-_NOT_INPUT = frozenset(
-    {
-        *("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "server", "tool", "arguments"),
-        *("text", "output"),
-    }
+_NOT_INPUT = (
+    *("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "server", "tool", "arguments"),
+    *("text", "output"),
 )
 
 
@@ -275,24 +270,19 @@ class _ThreadEvents:
         call_id = nonempty(item, "id") or ""
         fields = {name: value for name, value in item.items() if name not in _NOT_INPUT and value is not None}
         server = {"namespace": item["server"]} if nonempty(item, "server") else {}
-        call = {
-            "type": "function_call",
-            "call_id": call_id,
-            "name": nonempty(item, "tool") or kind,
-            "arguments": as_json_text(item.get("arguments", fields)),
-        }
-        self._messages.take({**call, **server}, time)
+        call = {"type": "function_call", "call_id": call_id, "name": nonempty(item, "tool") or kind, **server}
+        self._messages.take({**call, "arguments": as_json_text(item.get("arguments", fields))}, time)
         status = item.get("status")
         if status == "declined":
             self._messages.deny(call_id)
         elif status != "in_progress":
-            self._messages.result(call_id, _end_of(item, status))
+            error, exit_code = item.get("error"), get(item, "exit_code", int)
+            output = item.get("aggregated_output", item.get("result"))
+            if error:
+                output = nonempty(error, "message") or (error if isinstance(error, str) else as_json_text(error))
+            has_failed = bool(error) or status == "failed" or exit_code not in (None, 0)
+            details = {} if exit_code is None else {"exit_code": exit_code}
+            self._messages.result(call_id, CallOutcome(None, has_failed, output, details))
 
 
-def _end_of(item: Mapping[str, Any], status: Any) -> CallOutcome:
-    error, exit_code = item.get("error"), get(item, "exit_code", int)
-    result = item.get("aggregated_output", item.get("result"))
-    if error:
-        result = nonempty(error, "message") or (error if isinstance(error, str) else as_json_text(error))
-    details = {} if exit_code is None else {"exit_code": exit_code}
-    return CallOutcome(None, bool(error) or status == "failed" or exit_code not in (None, 0), result, details)
+CODEX = TraceFormat("codex", "sessions of Codex (rollouts, or the output of codex exec --json)", _recognises, _read)

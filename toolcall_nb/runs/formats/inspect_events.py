@@ -17,14 +17,15 @@ _MOST_EVENTS = 1_000_000
 
 
 class ToolEvent(Struct):
-    """A call as its event reports it. ``parent`` is the id of the call that it ran inside of."""
+    """A call as its event reports it. ``span`` is the span around it, ``parent`` the call that it ran inside of."""
 
     id: str
     name: str
     fields: Mapping[str, Any]
     began: float | None
     ended: float | None
-    parent: str | None = None
+    span: str | None
+    parent: str | None
 
     @property
     def seconds(self) -> float | None:
@@ -47,7 +48,7 @@ class _Model(Struct):
     usage: Any
     model: str | None
     span: str | None
-    parent: str | None = None
+    parent: str | None
 
 
 class SampleEvents:
@@ -65,7 +66,6 @@ class SampleEvents:
         self._parents: dict[str, str | None] = {}  # of spans
         self._tool_spans: dict[tuple[Any, str], deque[str]] = defaultdict(deque)  # by the span around them and name
         self._call_of: dict[str, str] = {}  # the calls that tool spans belong to
-        self._spans: dict[str, str | None] = {}  # of calls
         waiting: list[tuple[Any, str | None]] = [(event, None) for event in reversed(events)]
         for _ in range(_MOST_EVENTS):
             if not waiting:
@@ -89,8 +89,7 @@ class SampleEvents:
                     self._tool_spans[around, nonempty(event, "name") or ""].append(call_id)
         elif kind == "tool" and call_id:
             name = nonempty(event, "function") or "tool"
-            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, parent))
-            self._spans.setdefault(call_id, span)
+            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, span, parent))
             return call_id
         elif kind == "model":
             output = as_mapping(event.get("output"))
@@ -105,12 +104,11 @@ class SampleEvents:
     def _join(self) -> None:
         """Finds the calls that tool spans belong to, and then what ran inside them."""
         for call_id, tool in self.tools.items():
-            spans = self._tool_spans.get((self._spans[call_id], tool.name))
-            if spans:
+            if spans := self._tool_spans.get((tool.span, tool.name)):
                 self._call_of[spans.popleft()] = call_id
         callers: dict[str | None, str | None] = {None: None}
         for call_id, tool in self.tools.items():
-            around = self._caller(self._spans[call_id], callers)
+            around = self._caller(tool.span, callers)
             tool.parent = tool.parent or (around if around != call_id else None)
         for model in self.models:
             model.parent = model.parent or self._caller(model.span, callers)

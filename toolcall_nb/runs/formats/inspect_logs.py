@@ -101,9 +101,6 @@ def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
     )
 
 
-INSPECT = TraceFormat("inspect", "logs of Inspect (.eval, .json)", _recognises, _read)
-
-
 _USAGE: Mapping[str, Sequence[str]] = {
     "inputTokens": ("input_tokens", "input_tokens_cache_write", "input_tokens_cache_read"),
     "outputTokens": "output_tokens",
@@ -270,3 +267,6 @@ def _output(content: Any) -> Any:
     if blocks and all(get(block, "type") == "text" for block in blocks):
         return "\n\n".join(nonempty(block, "text") or "" for block in blocks)
     return content
+
+
+INSPECT = TraceFormat("inspect", "logs of Inspect (.eval, .json)", _recognises, _read)

@@ -33,30 +33,18 @@ class LoggedRun:
         self.order = nonempty(fields, "dotted_order") or ""
         self.began = parse_timestamp(fields.get("start_time"))
         self.ended = parse_timestamp(fields.get("end_time"))
+        self.seconds = None if self.began is None or self.ended is None else max(0.0, round(self.ended - self.began, 6))
         self.error = nonempty(fields, "error")
+        self.inputs, self.outputs = _json_value(fields.get("inputs")), _json_value(fields.get("outputs"))
         parents = [each for each in get(fields, "parent_run_ids", list) or [] if isinstance(each, str)]
         if not parents:  # the dotted order names the parent: in its last part but one, after the time
             parents = [name for part in self.order.split(".")[-2:-1] if (name := part.partition("Z")[2])]
         parent = nonempty(fields, "parent_run_id") or (parents[-1] if parents else None)
         self.parent = None if parent == self.id else parent
 
-    @property
-    def inputs(self) -> Any:
-        """The inputs, which may be JSON text."""
-        return _json_value(self.fields.get("inputs"))
-
-    @property
-    def outputs(self) -> Any:
-        """The outputs, which may be JSON text."""
-        return _json_value(self.fields.get("outputs"))
-
-    @property
-    def seconds(self) -> float | None:
-        """The duration."""
-        return None if self.began is None or self.ended is None else max(0.0, round(self.ended - self.began, 6))
-
 
 def _json_value(value: Any) -> Any:
+    """Returns the value that a JSON text holds; any other value as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -107,8 +95,7 @@ class Level:
     # Models
 
     def _model(self, run: LoggedRun) -> None:
-        outputs = run.outputs
-        answers = list(_answers(outputs))
+        answers = list(_answers(run.outputs))
         counted: Counter[str] = Counter()
         logged: list[tuple[Object, float | None]] = [(message, None) for message in _messages(run.inputs)]
         logged += [(message, run.ended) for message in answers]
@@ -120,9 +107,9 @@ class Level:
                 self._message(message, time)
         metadata = get(run.fields.get("extra"), "metadata")
         models = (response_details(message).get("model") for message in answers)
-        model = next((str(name) for name in models if name), None) or nonempty(outputs, "model")
+        model = next((str(name) for name in models if name), None) or nonempty(run.outputs, "model")
         self.items.model = model or nonempty(metadata, "ls_model_name")
-        self.items.use(_usage(answers, outputs), _COUNTS)
+        self.items.use(_usage(answers, run.outputs), _COUNTS)
         if run.error and not answers:
             self.items.error(run.error.partition(_TRACEBACK)[0][:2_000], run.error)
 

@@ -29,7 +29,7 @@ _REQUESTS = ("request", "body", "params")
 
 _SYSTEM = ("system", "systemInstruction", "system_instruction", "instructions")
 _CONTENT = ("content", "parts", "tool_calls", "function_call", "toolCalls")
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
+MESSAGE_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
 _REPLY_CONTENT = frozenset({"choices", "content", "candidates", "output"})
 _LOOK_AT = 4
 
@@ -121,7 +121,7 @@ def _events(messages: list[Any]) -> list[Event]:
     for message in messages:
         fields = as_mapping(message)
         role = fields.get("role")
-        if isinstance(role, str) and role not in _ROLES:
+        if isinstance(role, str) and role not in MESSAGE_ROLES:
             reader.take({**fields, "role": "user"}, {"role": role})
         else:
             reader.take({**fields, "role": "assistant"} if role == "model" else message)

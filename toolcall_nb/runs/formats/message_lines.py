@@ -11,13 +11,12 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, nonempty
 from toolcall_nb.runs.formats.base import RecordedRun
 from toolcall_nb.runs.formats.logged_items import LoggedItems
-from toolcall_nb.runs.formats.message_bodies import read_conversation
+from toolcall_nb.runs.formats.message_bodies import MESSAGE_ROLES, read_conversation
 from toolcall_nb.runs.run_facts import RunFacts, assemble
 from toolcall_nb.runs.timestamps import parse_timestamp
 
 _CALLS = frozenset({"tool_call", "function_call", "tool_use"})
 _RESULTS = frozenset({"tool_result", "function_result", "tool_output", "function_call_output"})
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
 _CONTENT = ("content", "parts", "tool_calls", "function_call", "message", "text")
 _TIMES = ("timestamp", "created_at", "time")
 _OUTPUTS = ("output", "result", "content", "value")
@@ -36,7 +35,7 @@ def is_message_line(record: Any) -> bool:
         return _name(record) is not None
     if kind in _RESULTS:
         return any(name in record for name in _OUTPUTS)
-    is_message = get(record, "role", str) in _ROLES and any(name in record for name in _CONTENT)
+    is_message = get(record, "role", str) in MESSAGE_ROLES and any(name in record for name in _CONTENT)
     if not is_message or "messages" in record:
         return False
     return not any(record.get(name) for name in _REPLY) or format_of_whole(record) is None

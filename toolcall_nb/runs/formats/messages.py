@@ -22,11 +22,9 @@ from toolcall_nb.runs.formats.message_bodies import has_conversation, read_conve
 from toolcall_nb.runs.formats.message_lines import is_message_line, read_lines
 
 _IDS = ("id", "custom_id", "trace_id", "thread_id", "session_id", "conversation_id", "task_id", "index")
-_REPLIES = frozenset(
-    {
-        *("anthropic", "bedrock", "cohere", "google", "google-interactions", "mistral", "ollama", "openai-chat"),
-        "openai-responses",
-    }
+_REPLIES = (
+    *("anthropic", "bedrock", "cohere", "google", "google-interactions", "mistral", "ollama", "openai-chat"),
+    "openai-responses",
 )
 """The names of the formats of which a whole thing is a reply."""
 _LOOK_AT = 4

@@ -43,6 +43,8 @@ def _lines_of_run(lines: Iterator[Any], following: list[Any]) -> Iterator[Any]:
 
 def _run(recording: Recording, number: int) -> RecordedRun:
     fields = recording.run
+    # a last reply without an end is that of a program that was stopped
+    ends = [event for _, event in recording.events if isinstance(event, Start | Finish | Abort)]
     return RecordedRun(
         id=str(fields.get("id") or number),
         transcript=recording.transcript,
@@ -50,20 +52,8 @@ def _run(recording: Recording, number: int) -> RecordedRun:
         began=recording.began,
         seconds=recording.seconds,
         extra={"run": fields} if fields else {},
-        is_unfinished=_is_unfinished(recording),
+        is_unfinished=bool(ends) and isinstance(ends[-1], Start),
     )
-
-
-def _is_unfinished(recording: Recording) -> bool:
-    """Whether the last reply of the recording has no end, since the program that wrote it was ended."""
-    is_open = False
-    for _, event in recording.events:
-        match event:
-            case Start():
-                is_open = True
-            case Finish() | Abort():
-                is_open = False
-    return is_open
 
 
 RECORDINGS = TraceFormat("recording", "a recording of a run, as `chat.recording.write` makes it", _recognises, _read)

@@ -99,9 +99,7 @@ def build_tree(trace: Iterable[Span]) -> SpanTree:
         kept = "One link of each was left out."
         _report(tree, circles, "circle of parents was", "circles of parents were", "found", kept)
         top_down = _top_down(parents)
-    starts = _starts(spans, parents, top_down, tree)
-    depths = _depths(parents, top_down)
-    order = sorted(range(len(spans)), key=lambda i: (starts[i], depths[i], i))
+    order = sorted(range(len(spans)), key=_sort_keys(spans, parents, top_down, tree).__getitem__)
     new_index = {old: new for new, old in enumerate(order)}
     tree.spans = [spans[old] for old in order]
     tree.parents = [None if (parent := parents[old]) is None else new_index[parent] for old in order]
@@ -145,12 +143,12 @@ def _break_circles(parents: list[int | None]) -> int:
     circles = 0
     for start in range(len(parents)):
         path: set[int] = set()
-        here: int | None = start
-        while here is not None and not done[here] and here not in path:
-            path.add(here)
-            here = parents[here]
-        if here is not None and here in path:
-            parents[here] = None
+        i: int | None = start
+        while i is not None and not done[i] and i not in path:
+            path.add(i)
+            i = parents[i]
+        if i is not None and i in path:
+            parents[i] = None
             circles += 1
         for passed in path:
             done[passed] = True
@@ -164,30 +162,24 @@ def _top_down(parents: list[int | None]) -> list[int]:
         children.setdefault(parent, []).append(i)
     order, queue = [], list(children.get(None, ()))
     while queue:
-        order.append(here := queue.pop())
-        queue += children.get(here, ())
+        order.append(i := queue.pop())
+        queue += children.get(i, ())
     return order
 
 
-def _depths(parents: list[int | None], top_down: list[int]) -> list[int]:
-    depths = [0] * len(parents)
-    for i in top_down:
-        if (parent := parents[i]) is not None:
-            depths[i] = depths[parent] + 1
-    return depths
-
-
-def _starts(spans: list[Span], parents: list[int | None], top_down: list[int], tree: SpanTree) -> list[int]:
-    """Returns the times by which spans are sorted: none starts before its parent, or without a time of its own."""
-    starts = [0] * len(spans)
+def _sort_keys(
+    spans: list[Span], parents: list[int | None], top_down: list[int], tree: SpanTree
+) -> list[tuple[int, int]]:
+    """Returns the start and the depth by which each span is sorted. No start is missing or before that of a parent."""
+    keys = [(0, 0)] * len(spans)
     early = unknown = 0
     for i in top_down:
         parent, start = parents[i], spans[i].start
-        least = 0 if parent is None else starts[parent]
+        least, depth = (0, 0) if parent is None else keys[parent]
         unknown += start is None
         early += start is not None and start < least and parent is not None and spans[parent].start is not None
-        starts[i] = least if start is None else max(start, least)
+        keys[i] = (least if start is None else max(start, least), depth + 1)
     order = "Such a span was read in the order of the file."
     _report(tree, unknown, "span has", "spans have", "no time", order)
     _report(tree, early, "span starts", "spans start", "before its parent", "Such a span was read after its parent.")
-    return starts
+    return keys
