@@ -121,7 +121,7 @@ class _Trajectory:
 
     def _prompt(self, role: str, message: Any, metadata: Object | None) -> None:
         content = message if isinstance(message, list) else [message]
-        self.items.prompt(role, [_part(part) for part in content if part not in (None, "")], metadata)
+        self.items.message(role, [_part(part) for part in content if part not in (None, "")], metadata)
 
     def _answer(self, step: Mapping[str, Any], results: Sequence[Mapping[str, Any]], time: float | None) -> None:
         self.items.model = nonempty(step, "model_name") or nonempty(self.fields.get("agent"), "model_name")

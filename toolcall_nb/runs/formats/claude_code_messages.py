@@ -60,7 +60,9 @@ class SessionMessages:
         if self.first_prompt is None and texts:
             self.first_prompt = "\n".join(texts)
         if any(text.startswith(_INTERRUPTED) for text in texts):
-            self._interrupt()
+            for call_id, turn in self._open.items():
+                self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
+            self._open.clear()
         flags = {name: True for name in _FLAGS if line.get(name) is True}
         self._reader.take({"role": role, "content": content}, nonempty(line, "uuid"), flags)
 
@@ -143,12 +145,6 @@ class SessionMessages:
         if structured not in (None, text, f"Error: {text}"):
             facts.details = {"toolUseResult": as_json_value(structured)}
         return None
-
-    def _interrupt(self) -> None:
-        """Ends the calls that the user interrupted."""
-        for call_id, turn in self._open.items():
-            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
-        self._open.clear()
 
 
 def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:

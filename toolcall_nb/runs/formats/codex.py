@@ -192,7 +192,7 @@ class _Session:
             if role == "reasoning":
                 self._messages.reasoning(text)
             else:
-                self._messages.text(role, text)
+                self._messages.message(role, text)
 
 
 _CALLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
@@ -241,7 +241,7 @@ class _ThreadEvents:
                 self._messages.take({**record, "type": "function_call_output"}, time)
             case _ if kind.startswith("item.") and kind.endswith(".delta"):
                 text = item.get("text") or get(item.get("content"), "text") or item.get("content")
-                self._messages.text("user" if item.get("role") == "user" else "assistant", joined_text(text))
+                self._messages.message("user" if item.get("role") == "user" else "assistant", joined_text(text))
             case _:
                 return False
         return True
@@ -255,7 +255,7 @@ class _ThreadEvents:
         kind = nonempty(item, "type")
         text = nonempty(item, "text") or ""
         if kind == "agent_message":
-            self._messages.text("assistant", text)
+            self._messages.message("assistant", text)
         elif kind == "reasoning":
             self._messages.reasoning(text)
         elif kind == "error":

@@ -210,7 +210,7 @@ class _SampleMessages:
             if request.parent is not None and not was_read:
                 inner = self._inner_items(request.parent)
                 if text := joined_text(_output(request.message.get("content"))):
-                    inner.text("assistant", text)
+                    inner.message("assistant", text)
                 inner.model = request.model
                 inner.use(request.usage, _USAGE)
         for model, usage in model_usage.items() if not self._used else ():

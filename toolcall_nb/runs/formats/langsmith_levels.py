@@ -90,7 +90,7 @@ class Level:
             contents = [message["content"] for message in _messages(value) if message["role"] == role]
             values = [content_text(content) for content in contents[-1:]]
         single = values[0] if len(values) == 1 and isinstance(values[0], str) else None
-        items.text(role, single or as_json_text(as_json_value(value)))
+        items.message(role, single or as_json_text(as_json_value(value)))
 
     # Models
 

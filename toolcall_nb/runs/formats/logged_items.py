@@ -89,17 +89,13 @@ class LoggedItems:
         else:
             self._reader.take(item)
 
-    def prompt(self, role: str, parts: list[Object], metadata: Object | None = None) -> None:
-        """Adds a message of the user or the system."""
-        self._reader.take({"type": "message", "role": role, "content": parts}, metadata)
+    def message(self, role: str, content: str | list[Object], metadata: Object | None = None) -> None:
+        """Adds a message, whose content is a text or parts."""
+        self._reader.take({"type": "message", "role": role, "content": content}, metadata)
 
     def call(self, call_id: str, name: str, arguments: str, time: float | None) -> None:
         """Adds a call of a function."""
         self.take({"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}, time)
-
-    def text(self, role: str, text: str) -> None:
-        """Adds a message that is only text."""
-        self._reader.take({"type": "message", "role": role, "content": text})
 
     def reasoning(self, text: str) -> None:
         """Adds a summary of reasoning."""

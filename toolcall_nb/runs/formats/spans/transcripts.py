@@ -65,18 +65,16 @@ class _Conversation:
 
 def read_trace(tree: SpanTree) -> TraceReading:
     """Reads a trace."""
-    reader = _Reader(tree)
-    reader.read()
-    return TraceReading(reader.transcript(), reader.kinds, reader.tools)
+    return _Reader(tree).read()
 
 
 class _Reader:
     def __init__(self, tree: SpanTree) -> None:
         self._tree = tree
-        self.kinds = [kind_of(span) for span in tree.spans]
-        self.tools: list[Json] = []
+        self._kinds = [kind_of(span) for span in tree.spans]
+        self._tools: list[Json] = []
         self._tool_texts: set[str] = set()
-        self._requests = requests_in_tree(tree, self.kinds)
+        self._requests = requests_in_tree(tree, self._kinds)
         self._drafts: list[MessageDraft] = []
         self._everywhere = CallIndex()
         self._main = _Conversation(None, self._everywhere)
@@ -88,15 +86,16 @@ class _Reader:
         self._reports = 0
         self._began = min((span.start for span in tree.spans if span.start is not None), default=0)
 
-    def read(self) -> None:
+    def read(self) -> TraceReading:
         """Reads all spans."""
         for i, span in enumerate(self._tree.spans):
             parent = self._tree.parents[i]
             self._scopes.append(None if parent is None else self._calls[parent] or self._scopes[parent])
-            self._calls.append(self._read_tool(i, span) if self.kinds[i] == "tool" else None)
+            self._calls.append(self._read_tool(i, span) if self._kinds[i] == "tool" else None)
             if (request := self._requests.get(i)) is not None:
                 self._read_request(self._conversation(self._scopes[i]), request)
         self._read_agents()
+        return TraceReading(self._transcript(), self._kinds, self._tools)
 
     def _conversation(self, inside: JoinedCall | None) -> _Conversation:
         if inside is None:
@@ -111,7 +110,7 @@ class _Reader:
         for tool in request.tools:
             if (text := json_text(tool)) not in self._tool_texts:
                 self._tool_texts.add(text)
-                self.tools.append(tool)
+                self._tools.append(tool)
         self._read_history(conversation, request.input)
         draft = self._assistant(conversation)
         request_draft = RequestDraft(request.usage)
@@ -233,12 +232,12 @@ class _Reader:
         """Takes the beginning and the end of the run from the spans around, where no request to a model has them."""
         for i, span in enumerate(self._tree.spans):
             is_root = self._tree.parents[i] is None
-            if self._scopes[i] is None and (self.kinds[i] == "agent" or (is_root and self.kinds[i] == "other")):
+            if self._scopes[i] is None and (self._kinds[i] == "agent" or (is_root and self._kinds[i] == "other")):
                 if self._has_user and self._has_answer():
                     break
                 self._read_agent(span)
         has_error = any(_has_failed(part) for draft in self._drafts for part in draft.parts)
-        if self.kinds[:1] in (["agent"], ["other"]) and not has_error:
+        if self._kinds[:1] in (["agent"], ["other"]) and not has_error:
             error = read_error(self._tree.spans[0])
             self._assistant(self._main).parts += [] if error is None else [ErrorPart(error or _UNNAMED_ERROR)]
 
@@ -264,8 +263,7 @@ class _Reader:
 
     # The end
 
-    def transcript(self) -> Transcript:
-        """Returns the transcript of what was read."""
+    def _transcript(self) -> Transcript:
         conversations = (self._main, *self._conversations.values())
         messages = finish_drafts(self._drafts, [conversation.requests for conversation in conversations])
         diagnostics = list(self._tree.diagnostics)
