@@ -11,7 +11,7 @@ from tests.support.trace_records import call_rows, check_runs, format_of, record
 from toolcall_nb.core.transcript import FilePart, ReasoningPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.atif import ATIF
-from toolcall_nb.runs.formats.atof import ATOF
+from toolcall_nb.runs.formats.langsmith import ATOF
 
 
 def call(call_id: str, name: str = "search", **arguments: Any) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from toolcall_nb.runs.formats.spans.conventions import kind_of
 from toolcall_nb.runs.formats.spans.history import HistoryReader
 from toolcall_nb.runs.formats.spans.readings import read_model_call
 from toolcall_nb.runs.formats.spans.recorded_parts import CallResult
-from toolcall_nb.runs.formats.spans.span import Span, SpanEvent
+from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, build_tree
 from toolcall_nb.runs.formats.spans.transcripts import read_trace
-from toolcall_nb.runs.formats.spans.tree import build_tree
 from toolcall_nb.watching.private_spans import PrivateSpan
 
 MOST_SPANS = 2000

@@ -166,6 +166,16 @@ def deep(levels: int) -> Any:
     return value
 
 
+@pytest.mark.parametrize(
+    "message", [{"type": ["text"]}, {"role": "user", "type": {}}, {"message": {"role": "user"}, "id": [["text"]]}]
+)
+def test_a_type_of_a_message_that_is_no_text_is_passed_over(message: dict[str, Any]) -> None:
+    asked = json.dumps([{**message, "content": "Hi"}, *ASKED])
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked}
+    [run] = read_records([otlp(span("a", "chat", 0, 9, attributes=attributes))])
+    assert "What is the weather?" in run.transcript.to_markdown()
+
+
 def test_deep_values_are_read() -> None:
     text = "[" * 200_000
     attributes = {"openinference.span.kind": "LLM", "input.value": text, "output.value": deep(300), "llm": deep(300)}

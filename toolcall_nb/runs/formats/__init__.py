@@ -6,12 +6,11 @@ To add a format, write a module with a `TraceFormat` and list it here. The first
 from __future__ import annotations
 
 from toolcall_nb.runs.formats.atif import ATIF
-from toolcall_nb.runs.formats.atof import ATOF
 from toolcall_nb.runs.formats.base import TraceFormat
 from toolcall_nb.runs.formats.claude_code import CLAUDE_CODE
 from toolcall_nb.runs.formats.codex import CODEX
 from toolcall_nb.runs.formats.inspect_logs import INSPECT
-from toolcall_nb.runs.formats.langsmith import LANGSMITH
+from toolcall_nb.runs.formats.langsmith import ATOF, LANGSMITH
 from toolcall_nb.runs.formats.messages import MESSAGES
 from toolcall_nb.runs.formats.notebook_outputs import NOTEBOOK_OUTPUTS
 from toolcall_nb.runs.formats.recordings import RECORDINGS

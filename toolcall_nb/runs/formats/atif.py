@@ -23,7 +23,12 @@ _USAGE: Mapping[str, Sequence[str]] = {
     "outputTokens": "completion_tokens",
     "cachedInputTokens": "cached_tokens",
 }
-_READ = frozenset({"source", "message", "reasoning_content", "tool_calls", "observation", "timestamp", "model_name"})
+_READ = frozenset(
+    {
+        *("step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "timestamp"),
+        *("model_name", "metrics"),
+    }
+)
 _READ_METRICS = frozenset({"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"})
 
 
@@ -40,50 +45,44 @@ def _trajectories(record: Any) -> Iterator[Mapping[str, Any]]:
     """Yields the trajectories of a record, each before those that are embedded in it."""
     waiting = [record]
     while waiting:
-        found = waiting.pop()
-        if _is_trajectory(found):
-            yield found
-            waiting += reversed(get(found, "subagent_trajectories", list) or [])
-        elif found is record:
-            inner = found if isinstance(found, list) else list(as_mapping(found).values())
+        candidate = waiting.pop()
+        if _is_trajectory(candidate):
+            yield candidate
+            waiting += reversed(get(candidate, "subagent_trajectories", list) or [])
+        elif candidate is record:
+            inner = record if isinstance(record, list) else list(as_mapping(record).values())
             waiting += [each for each in reversed(inner) if _is_trajectory(each)]
 
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
     for record in records:
-        yield from _Document([_Trajectory(found) for found in _trajectories(record)]).runs()
+        yield from _runs([_Trajectory(fields) for fields in _trajectories(record)])
 
 
-class _Document:
-    """The trajectories of one record. Those that ran inside a call of another one are no runs of their own."""
-
-    def __init__(self, trajectories: Sequence[_Trajectory]) -> None:
-        self._trajectories = trajectories
-        by_name = {name: one for one in reversed(trajectories) for name in one.names}
-        self._agents: Agents = {}
-        self._inner: set[int] = set()
-        for one in trajectories:
-            for call, name in one.refers:
-                inner = by_name.get(name)
-                if inner is not None and inner is not one and id(inner) not in self._inner:
-                    self._inner.add(id(inner))
-                    self._agents.setdefault(call, []).append((inner.items.close(), inner.items.facts))
-
-    def runs(self) -> Iterator[RecordedRun]:
-        """Yields the runs; the first one has what would otherwise belong to none."""
-        outer = [one for one in self._trajectories if id(one) not in self._inner] or list(self._trajectories[:1])
-        for one in outer:
-            facts = one.items.facts
-            own = one.calls & self._agents.keys() if one is not outer[-1] else set(self._agents)
-            agents = {call: self._agents.pop(call) for call in own}
-            yield RecordedRun(
-                id=one.names[0] if one.names else "",
-                transcript=assemble_all(one.items.close(), facts, agents),
-                title=nonempty(one.fields.get("agent"), "name") or "",
-                began=facts.began,
-                seconds=facts.seconds,
-                extra=one.extra,
-            )
+def _runs(trajectories: Sequence[_Trajectory]) -> Iterator[RecordedRun]:
+    """Yields the runs of a record. A trajectory that ran inside a call of another one is no run of its own."""
+    by_name = {name: trajectory for trajectory in reversed(trajectories) for name in trajectory.names}
+    agents: Agents = {}
+    inside: set[int] = set()
+    for trajectory in trajectories:
+        for call, name in trajectory.refers:
+            inner = by_name.get(name)
+            if inner is not None and inner is not trajectory and id(inner) not in inside:
+                inside.add(id(inner))
+                agents.setdefault(call, []).append((inner.items.close(), inner.items.facts))
+    outer = [each for each in trajectories if id(each) not in inside] or list(trajectories[:1])
+    for trajectory in outer:
+        # the last run also has the agents whose calls are in no run
+        calls = trajectory.calls & agents.keys() if trajectory is not outer[-1] else set(agents)
+        facts = trajectory.items.facts
+        yield RecordedRun(
+            id=trajectory.names[0] if trajectory.names else "",
+            transcript=assemble_all(trajectory.items.close(), facts, {call: agents.pop(call) for call in calls}),
+            title=nonempty(trajectory.fields.get("agent"), "name") or "",
+            began=facts.began,
+            seconds=facts.seconds,
+            extra=trajectory.extra,
+        )
 
 
 class _Trajectory:
@@ -91,19 +90,17 @@ class _Trajectory:
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.fields = fields
-        self.names = [found for name in ("trajectory_id", "session_id") if (found := nonempty(fields, name))]
+        self.names = [each for key in ("trajectory_id", "session_id") if (each := nonempty(fields, key))]
         self.items = LoggedItems("atif")
         self.calls: set[str] = set()
         self.refers: list[tuple[str, str]] = []
         """The calls whose results refer to other trajectories, with the names of these."""
-        about = {name: value for name, value in fields.items() if name not in ("steps", "subagent_trajectories")}
-        self.extra: Object = about
-        further: list[Any] = []
+        self.extra: Object = {
+            name: value for name, value in fields.items() if name not in ("steps", "subagent_trajectories")
+        }
         for number, step in enumerate(get(fields, "steps", list) or [], 1):
-            if rest := self._step(as_mapping(step)):
-                further.append({"step": number, **rest})
-        if further:
-            self.extra = {**about, "steps": further}
+            if unread := self._step(as_mapping(step)):
+                self.extra.setdefault("steps", []).append({"step": number, **unread})
 
     def _step(self, step: Mapping[str, Any]) -> Object:
         """Reads a step, and returns its fields that have no place in a transcript."""
@@ -118,14 +115,13 @@ class _Trajectory:
             for result in results:
                 self._prompt("user", result.get("content"), {"source": "observation"})
         metrics = as_mapping(step.get("metrics"))
-        unread = {name: value for name, value in metrics.items() if name not in _READ_METRICS}
-        rest = {name: value for name, value in step.items() if name not in (*_READ, "step_id", "metrics")}
-        return rest | ({"metrics": unread} if unread else {})
+        unread_metrics = {name: value for name, value in metrics.items() if name not in _READ_METRICS}
+        unread = {name: value for name, value in step.items() if name not in _READ}
+        return unread | ({"metrics": unread_metrics} if unread_metrics else {})
 
     def _prompt(self, role: str, message: Any, metadata: Object | None) -> None:
-        given = message if isinstance(message, list) else [message]
-        parts = [_part(part) for part in given if part not in (None, "")]
-        self.items.prompt(role, parts, metadata)
+        content = message if isinstance(message, list) else [message]
+        self.items.message(role, [_part(part) for part in content if part not in (None, "")], metadata)
 
     def _answer(self, step: Mapping[str, Any], results: Sequence[Mapping[str, Any]], time: float | None) -> None:
         self.items.model = nonempty(step, "model_name") or nonempty(self.fields.get("agent"), "model_name")
@@ -135,24 +131,25 @@ class _Trajectory:
         for part in message if isinstance(message, list) else [message]:
             if part not in (None, ""):
                 self.items.take({"type": "message", "role": "assistant", "content": [_part(part)]}, time)
-        own = [self._call(as_mapping(call), time) for call in get(step, "tool_calls", list) or []]
+        call_ids = [self._call(as_mapping(call), time) for call in get(step, "tool_calls", list) or []]
         metrics = as_mapping(step.get("metrics"))
         self.items.use(metrics, _USAGE, usd_cost(metrics.get("cost_usd")))
         for result in results:
-            named = nonempty(result, "source_call_id")
-            alone = own[0] if named is None and len(own) == len(results) == 1 else named
-            if alone in own:
-                self._result(alone, result)
+            call_id = nonempty(result, "source_call_id")
+            if call_id is None and len(call_ids) == len(results) == 1:
+                call_id = call_ids[0]
+            if call_id in call_ids:
+                self._result(call_id, result)
             else:
                 self._prompt("user", result.get("content"), {"source": "observation"})
 
     def _call(self, call: Mapping[str, Any], time: float | None) -> str:
         call_id = nonempty(call, "tool_call_id") or f"call-{len(self.calls) + 1}"
         self.calls.add(call_id)
-        given = call.get("arguments")
-        arguments = given if isinstance(given, str) else as_json_text({} if given is None else as_json_value(given))
-        about = {"call_id": call_id, "name": nonempty(call, "function_name") or "tool", "arguments": arguments}
-        self.items.take({"type": "function_call", **about}, time)
+        arguments = call.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = as_json_text({} if arguments is None else as_json_value(arguments))
+        self.items.call(call_id, nonempty(call, "function_name") or "tool", arguments, time)
         if extra := call.get("extra"):
             self.items.facts.call(call_id).details = {"extra": as_json_value(extra)}
         return call_id
@@ -161,8 +158,8 @@ class _Trajectory:
         item = {"type": "function_call_output", "call_id": call_id, "output": as_json_value(result.get("content"))}
         self.items.take(item, None)
         facts = self.items.facts.call(call_id)
-        further = {name: value for name, value in result.items() if name not in ("source_call_id", "content")}
-        facts.details = {**facts.details, **({"result": as_json_value(further)} if further else {})}
+        if unread := {name: value for name, value in result.items() if name not in ("source_call_id", "content")}:
+            facts.details = {**facts.details, "result": as_json_value(unread)}
         for reference in get(result, "subagent_trajectory_ref", list) or []:
             names = (nonempty(reference, name) for name in ("trajectory_id", "session_id"))
             self.refers += [(call_id, name) for name in names if name is not None and name not in self.names]

@@ -26,14 +26,16 @@ from toolcall_nb.runs.timestamps import parse_timestamp
 _SPEAKERS = ("user", "assistant", "system")
 _MARKS = frozenset({"uuid", "parentUuid", "sessionId", "session_id"})
 _OTHER_LINES = frozenset({"file-history-snapshot", "queue-operation", "progress", "attachment", "system", "summary"})
-_ABOUT = ("sessionId", "session_id", "agentId", "cwd", "version", "gitBranch", "userType", "workspace", "agent", "slug")
+_SESSION_FIELDS = (
+    *("sessionId", "session_id", "agentId", "cwd", "version", "gitBranch", "userType", "workspace", "agent", "slug"),
+)
 _TITLES = {"custom-title": "customTitle", "summary": "summary", "ai-title": "aiTitle"}
 """The lines that name the session, the most telling first."""
 
 _READ = frozenset(
     {
         *("type", "message", "uuid", "parentUuid", "timestamp", "isSidechain", "requestId", "toolUseResult", "costUSD"),
-        *("parent_tool_use_id", "isMeta", "isCompactSummary", *_ABOUT),
+        *("parent_tool_use_id", "isMeta", "isCompactSummary", *_SESSION_FIELDS),
     }
 )
 
@@ -68,36 +70,35 @@ def _forwarded(line: Any) -> Object | None:
     message = get(data, "message", Mapping)
     if message is None or data.get("type") != "agent_progress":
         return None
-    about = {"agentId": data.get("agentId"), "parent_tool_use_id": line.get("parentToolUseID")}
-    return {"isSidechain": True, "timestamp": line.get("timestamp"), **message, **about}
+    ids = {"agentId": data.get("agentId"), "parent_tool_use_id": line.get("parentToolUseID")}
+    return {"isSidechain": True, "timestamp": line.get("timestamp"), **message, **ids}
 
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
-    session = _Session()
     lines = list(_lines(records))
-    branches = _branches(lines)
+    session = _Session(_branches(lines))
     for line in lines:
-        session.take(line, branches)
+        session.take(line)
     yield from session.runs()
 
 
 def _branches(lines: Iterable[Any]) -> dict[str, str]:
-    """Finds the lines that the session went back on: for each, by ``uuid``, the prompt with which its branch began.
+    """Returns the replaced prompts and the lines that followed them, by ``uuid``, each with the prompt of its branch.
 
     Of several prompts with the same parent, the last one counts. Parallel calls make branches too, but their lines are
     no prompts.
     """
     siblings: dict[str, list[str]] = {}
     for line in lines:
-        own, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
-        if own and parent and _is_prompt(line) and own not in siblings.setdefault(parent, []):
-            siblings[parent].append(own)
-    left = {own: own for each in siblings.values() for own in each[:-1]}
-    for line in lines if left else ():
-        own, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
-        if own and parent in left:
-            left.setdefault(own, left[parent])
-    return left
+        uuid, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
+        if uuid and parent and _is_prompt(line) and uuid not in siblings.setdefault(parent, []):
+            siblings[parent].append(uuid)
+    branches = {uuid: uuid for prompts in siblings.values() for uuid in prompts[:-1]}
+    for line in lines if branches else ():
+        uuid, parent = nonempty(line, "uuid"), nonempty(line, "parentUuid")
+        if uuid and parent in branches:
+            branches.setdefault(uuid, branches[parent])
+    return branches
 
 
 def _is_prompt(line: Any) -> bool:
@@ -109,7 +110,7 @@ def _is_prompt(line: Any) -> bool:
 
 
 class _Agent:
-    """A sub-agent's messages, and what is known of the call that started it."""
+    """A sub-agent's messages, the call that started it if it is known, and its own id."""
 
     def __init__(self, messages: SessionMessages, call: str | None, agent_id: str | None) -> None:
         self.messages, self.call, self.agent_id = messages, call, agent_id
@@ -118,8 +119,9 @@ class _Agent:
 class _Session:
     """Sorts the lines of a session into conversations: the main one, its branches, and those of sub-agents."""
 
-    def __init__(self) -> None:
-        self._about: Object = {}
+    def __init__(self, branch_of: Mapping[str, str]) -> None:
+        self._branch_of = branch_of
+        self._session: Object = {}
         self._titles: dict[str, str] = {}
         self._seconds: float | None = None
         self._extra: Object = {}
@@ -130,31 +132,27 @@ class _Session:
         self._agent_of: dict[str, Any] = {}  # the key of the agent by the uuid of a line
         self._seen: set[str] = set()
 
-    def take(self, line: Any, branches: Mapping[str, str]) -> None:
+    def take(self, line: Any) -> None:
         """Reads a line."""
-        own = nonempty(line, "uuid")
-        if own in self._seen:
+        uuid = nonempty(line, "uuid")
+        if uuid in self._seen:
             self._main.facts.set_aside("repeated line")
             return
-        self._seen.update([own] if own else ())
+        self._seen.update([uuid] if uuid else ())
         fields = as_mapping(line)
-        self._describe(fields, own)
-        kind = fields.get("type")
-        message = fields.get("message")
+        kind, message = fields.get("type"), fields.get("message")
+        self._session |= {name: fields[name] for name in _SESSION_FIELDS if fields.get(name) is not None}
+        unread = {name: value for name, value in fields.items() if name not in _READ}
+        if unread and kind in _SPEAKERS and isinstance(message, Mapping):
+            self._fields[uuid or f"{len(self._fields) + 1}"] = unread
         if kind is None:
             kind = get(message, "role", str)
         if kind not in _SPEAKERS or not isinstance(message, str | Mapping):
             self._set_aside(line, kind)
             return
         time = parse_timestamp(fields.get("timestamp"))
-        messages = self._conversation(fields, own, branches)
+        messages = self._conversation(fields, uuid)
         messages.take(kind, {"content": message} if isinstance(message, str) else message, fields, time)
-
-    def _describe(self, fields: Mapping[str, Any], own: str | None) -> None:
-        self._about |= {name: fields[name] for name in _ABOUT if fields.get(name) is not None}
-        further = {name: value for name, value in fields.items() if name not in _READ}
-        if further and fields.get("type") in _SPEAKERS and isinstance(fields.get("message"), Mapping):
-            self._fields[own or f"{len(self._fields) + 1}"] = further
 
     def _set_aside(self, line: Any, kind: Any) -> None:
         title = nonempty(line, _TITLES.get(kind, "") if isinstance(kind, str) else "")
@@ -166,20 +164,16 @@ class _Session:
         self._main.facts.set_aside(kind)
         self._extra.setdefault("records", []).append(line)
 
-    def _conversation(self, line: Mapping[str, Any], own: str | None, branches: Mapping[str, str]) -> SessionMessages:
+    def _conversation(self, line: Mapping[str, Any], uuid: str | None) -> SessionMessages:
         call, agent_id = nonempty(line, "parent_tool_use_id"), nonempty(line, "agentId")
-        if line.get("isSidechain") is True or agent_id or call:
-            return self._agent(own, nonempty(line, "parentUuid"), call, agent_id).messages
-        branch = branches.get(own or "")
-        return self._main if branch is None else self._branches.setdefault(branch, SessionMessages())
-
-    def _agent(self, own: str | None, parent: str | None, call: str | None, agent_id: str | None) -> _Agent:
-        known = self._agent_of.get(parent or "")
-        key = ("agent", agent_id) if agent_id else ("call", call) if call else known or ("line", own)
-        agent = self._agents.setdefault(key, _Agent(SessionMessages(), call, agent_id))
-        if own:
-            self._agent_of[own] = key
-        return agent
+        if line.get("isSidechain") is not True and not agent_id and not call:
+            branch = self._branch_of.get(uuid or "")
+            return self._main if branch is None else self._branches.setdefault(branch, SessionMessages())
+        parent_key = self._agent_of.get(nonempty(line, "parentUuid") or "")
+        key = ("agent", agent_id) if agent_id else ("call", call) if call else parent_key or ("line", uuid)
+        if uuid:
+            self._agent_of[uuid] = key
+        return self._agents.setdefault(key, _Agent(SessionMessages(), call, agent_id)).messages
 
     # The runs
 
@@ -207,17 +201,17 @@ class _Session:
                 yield self._agent_run(agent, inner)
 
     def _joined(self) -> Iterator[_Agent]:
-        """Yields the sub-agents with their calls: named by a line or by a result, or with the prompt it was given."""
+        """Yields the sub-agents with their calls, which a line or a result names, or which have the agent's prompt."""
         conversations = [self._main, *self._branches.values(), *(agent.messages for agent in self._agents.values())]
         named = {agent: call for messages in conversations for agent, call in messages.started.items()}
-        asked: dict[str, deque[str]] = {}
+        calls_by_prompt: dict[str, deque[str]] = {}
         for messages in conversations:
             for call, prompt in messages.prompts.items():
-                asked.setdefault(prompt, deque()).append(call)
+                calls_by_prompt.setdefault(prompt, deque()).append(call)
         for agent in self._agents.values():
             if agent.call is None:
                 agent.call = named.get(agent.agent_id or "")
-            if agent.call is None and (waiting := asked.get(agent.messages.first_prompt or "")):
+            if agent.call is None and (waiting := calls_by_prompt.get(agent.messages.first_prompt or "")):
                 agent.call = waiting.popleft()
             yield agent
 
@@ -228,7 +222,7 @@ class _Session:
         return self._run(agent.messages, inner, named, {**extra, **(self._extra if is_whole_file else {})})
 
     def _run(self, messages: SessionMessages, inner: Agents, suffix: str, extra: Object) -> RecordedRun:
-        session = next((f"{self._about[name]}" for name in ("sessionId", "session_id") if name in self._about), "")
+        session = str(self._session.get("sessionId", self._session.get("session_id", "")))
         fields = {"fields": self._fields} if self._fields and not suffix else {}
         return RecordedRun(
             id=f"{session}{suffix}".removeprefix("/"),
@@ -236,7 +230,7 @@ class _Session:
             title=next((self._titles[kind] for kind in _TITLES if kind in self._titles), ""),
             began=messages.facts.began,
             seconds=self._seconds if messages.facts.seconds is None else messages.facts.seconds,
-            extra={**self._about, **extra, **fields},
+            extra={**self._session, **extra, **fields},
         )
 
 

@@ -55,14 +55,16 @@ class SessionMessages:
         if role == "assistant":
             self._answer(message, blocks, line, time)
             return
-        rest = [left for block in blocks if (left := self._result(block, line, time)) is not None]
-        texts = [text for block in rest if (text := get(block, "text", str)) is not None]
+        content = [part for block in blocks if (part := self._result(block, line, time)) is not None]
+        texts = [text for block in content if (text := get(block, "text", str)) is not None]
         if self.first_prompt is None and texts:
             self.first_prompt = "\n".join(texts)
         if any(text.startswith(_INTERRUPTED) for text in texts):
-            self._interrupt()
+            for call_id, turn in self._open.items():
+                self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
+            self._open.clear()
         flags = {name: True for name in _FLAGS if line.get(name) is True}
-        self._reader.take({"role": role, "content": rest}, nonempty(line, "uuid"), flags)
+        self._reader.take({"role": role, "content": content}, nonempty(line, "uuid"), flags)
 
     def close(self) -> list[Event]:
         """Ends the conversation and returns its events."""
@@ -83,8 +85,8 @@ class SessionMessages:
         key = nonempty(message, "id")
         request = self._answers.get(key or "")
         if request is None:
-            shown = {name: message.get(name) for name in ("id", "stop_reason", "stop_details", "container")}
-            self._reader.take({"role": "assistant", "content": blocks, **shown})
+            fields = {name: message.get(name) for name in ("id", "stop_reason", "stop_details", "container")}
+            self._reader.take({"role": "assistant", "content": blocks, **fields})
             request = RequestFacts()
             self._answers.update({key: request} if key else {})
             self.facts.request(request)
@@ -95,29 +97,26 @@ class SessionMessages:
         model = nonempty(message, "model")
         request.model = request.model if model in (None, _SYNTHETIC) else model
         for block in blocks:
-            self._note_call(block, request, time)
+            call_id = nonempty(block, "id")
+            if block.get("type") != "tool_use" or call_id is None or self._turn is None:
+                continue
+            request.calls.append(call_id)
+            self._turns[call_id] = self._open[call_id] = self._turn
+            facts = self.facts.call(call_id)
+            facts.began = time if facts.began is None else facts.began
+            if prompt := nonempty(block.get("input"), "prompt"):
+                self.prompts[call_id] = prompt
 
     def _go_on(self, message: Mapping[str, Any], blocks: Sequence[Object]) -> None:
         """Adds the blocks of a further line of the same answer."""
         assert self._turn is not None
         for block in blocks:
             self._blocks += 1
-            place = {"index": 1_000 + self._blocks}
-            begun = self._turn.take({"type": "content_block_start", **place, "content_block": block})
-            self._events += [*begun, *self._turn.take({"type": "content_block_stop", **place})]
+            index = 1_000 + self._blocks
+            self._events += self._turn.take({"type": "content_block_start", "index": index, "content_block": block})
+            self._events += self._turn.take({"type": "content_block_stop", "index": index})
         if reason := nonempty(message, "stop_reason"):
             self._events += self._turn.take({"type": "message_delta", "delta": {"stop_reason": reason}})
-
-    def _note_call(self, block: Object, request: RequestFacts, time: float | None) -> None:
-        call_id = nonempty(block, "id")
-        if block.get("type") != "tool_use" or call_id is None or self._turn is None:
-            return
-        request.calls.append(call_id)
-        self._turns[call_id] = self._open[call_id] = self._turn
-        if self.facts.call(call_id).began is None:
-            self.facts.call(call_id).began = time
-        if prompt := nonempty(block.get("input"), "prompt"):
-            self.prompts[call_id] = prompt
 
     # Results
 
@@ -126,20 +125,15 @@ class SessionMessages:
         call_id = nonempty(block, "tool_use_id")
         if block.get("type") != "tool_result" or call_id is None:
             return block
-        turn = self._turns.get(call_id)
+        turn, structured = self._turns.get(call_id), line.get("toolUseResult")
         if turn is None:
             self.facts.problem(f"There is a result of the call {call_id:.80}, but no such call.", "It was kept apart.")
-            structured = line.get("toolUseResult")
             return block if structured is None else {**block, "toolUseResult": structured}
         self._open.pop(call_id, None)
-        found = _denial(turn, call_id, block) or result_events(turn.message, block)
-        if not found:
+        events = _denial(turn, call_id, block) or result_events(turn.message, block)
+        if not events:
             self.facts.problem(f"There is a second result of the call {call_id:.80}.", LEFT_OUT)
-        self.facts.answer(turn.message, found)
-        self._note_result(call_id, block, line.get("toolUseResult"), time)
-        return None
-
-    def _note_result(self, call_id: str, block: Object, structured: Any, time: float | None) -> None:
+        self.facts.answer(turn.message, events)
         facts = self.facts.call(call_id)
         facts.ended = time
         for name in ("durationMs", "totalDurationMs"):
@@ -150,12 +144,7 @@ class SessionMessages:
         text = joined_text(block.get("content"))
         if structured not in (None, text, f"Error: {text}"):
             facts.details = {"toolUseResult": as_json_value(structured)}
-
-    def _interrupt(self) -> None:
-        """Ends the calls that the user interrupted."""
-        for call_id, turn in self._open.items():
-            self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
-        self._open.clear()
+        return None
 
 
 def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:
@@ -164,17 +153,14 @@ def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:
     if block.get("is_error") is not True or not reason.startswith(_REFUSED):
         return []
     end = turn.message.outcome(call_id, ev.ToolOutputDenied(call_id))
-    asked: list[Event] = [ev.ToolApprovalRequest(call_id, call_id), ev.ToolApprovalResponse(call_id, False, reason)]
-    return [*asked, *end] if end else []
+    approval: list[Event] = [ev.ToolApprovalRequest(call_id, call_id), ev.ToolApprovalResponse(call_id, False, reason)]
+    return [*approval, *end] if end else []
 
 
 def _blocks(content: Any) -> list[Object]:
     """Returns the content as blocks, whatever it is."""
-    if content is None or content == "":
-        return []
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [_block(block) for block in (content if isinstance(content, list) else [content])]
+    items = content if isinstance(content, list) else [] if content in (None, "") else [content]
+    return [_block(item) for item in items]
 
 
 def _block(block: Any) -> Object:

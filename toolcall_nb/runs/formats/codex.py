@@ -16,10 +16,9 @@ from typing import Any
 
 from toolcall_nb.adapters.openai.items import is_call_item, is_output_item
 from toolcall_nb.core.events import Object
-from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
+from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_text, nonempty
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.runs.formats.codex_results import CallOutcome, end_of_event, is_end_event
-from toolcall_nb.runs.formats.codex_threads import ThreadEvents, is_thread_event
 from toolcall_nb.runs.formats.logged_items import LoggedItems, texts_of
 from toolcall_nb.runs.formats.message_lines import LineItems
 from toolcall_nb.runs.run_facts import assemble
@@ -35,7 +34,7 @@ _DROPPED = ("base_instructions", "instructions")
 
 
 def _recognises(records: Sequence[Any]) -> bool:
-    return any(_is_wrapped(record) or is_thread_event(record) for record in records) or _is_bare(records)
+    return any(_is_wrapped(record) or _is_thread_event(record) for record in records) or _is_bare(records)
 
 
 def _is_wrapped(record: Any) -> bool:
@@ -59,8 +58,7 @@ def _is_item(record: Any) -> bool:
 
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
-    lines = list(_lines(records))
-    yield _Session(lines).run()
+    yield _Session(list(_lines(records))).run()
 
 
 def _lines(records: Iterable[Any]) -> Iterator[Any]:
@@ -71,7 +69,7 @@ def _lines(records: Iterable[Any]) -> Iterator[Any]:
         if items is not None and get(record, "session", Mapping) is not None:
             yield {"type": "session_meta", "payload": record["session"]}
             yield from ({"type": "response_item", "payload": item} for item in items)
-        elif not isinstance(record, Mapping) or _is_wrapped(record) or is_thread_event(record):
+        elif not isinstance(record, Mapping) or _is_wrapped(record) or _is_thread_event(record):
             yield record
         elif "type" not in record and nonempty(record, "id") is not None:
             yield {"type": "session_meta", "payload": record, "timestamp": record.get("timestamp")}
@@ -89,17 +87,13 @@ class _Session:
         self._ends: dict[str, CallOutcome] = {}
         self._texts: dict[str, set[str]] = {"user": set(), "assistant": set(), "reasoning": set()}
         self._calls: set[str] = set()
-        self._look_ahead()
         self._messages = LoggedItems("codex", self._ends)
-        self._threads = ThreadEvents(self._messages)
-        self._about: Object = {}
+        self._threads = _ThreadEvents(self._messages)
+        self._session: Object = {}
         self._records: list[Any] = []
         self._title = ""
         self._total: Any = None
-
-    def _look_ahead(self) -> None:
-        """Collects what the log has twice: texts of messages, and the ends of calls."""
-        for line in self._lines:
+        for line in lines:  # collects what the log has twice: texts of messages, and the ends of calls
             payload = as_mapping(get(line, "payload"))
             kind, call_id = nonempty(payload, "type"), nonempty(payload, "call_id")
             if get(line, "type") == "response_item":
@@ -114,34 +108,33 @@ class _Session:
         for line in self._lines:
             time = self._messages.facts.see(parse_timestamp(get(line, "timestamp")))
             if not self._take(line, time):
-                self._messages.facts.set_aside(self._kind(line))
+                kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
+                self._messages.facts.set_aside(f"{kind} {inner}" if kind and inner else kind)
                 self._records.append(line)
         self._threads.close()
         facts = self._messages.facts
-        if "forked_from_id" in self._about:
-            facts.problem(
-                f"The session continues {self._about['forked_from_id']!s:.80} and may repeat it.", "It was read whole."
-            )
+        if "forked_from_id" in self._session:
+            origin = f"{self._session['forked_from_id']!s:.80}"
+            facts.problem(f"The session continues {origin} and may repeat it.", "It was read whole.")
         return RecordedRun(
-            id=str(self._about.get("id") or self._about.get("session_id") or ""),
+            id=str(self._session.get("id") or self._session.get("session_id") or ""),
             transcript=assemble(self._messages.close(), facts),
             title=self._title,
             began=facts.began,
             seconds=facts.seconds,
-            extra={**self._about, **({"records": self._records} if self._records else {})},
+            extra={**self._session, **({"records": self._records} if self._records else {})},
         )
-
-    def _kind(self, line: Any) -> Any:
-        kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
-        return f"{kind} {inner}" if kind and inner else kind
 
     def _take(self, line: Any, time: float | None) -> bool:
         """Reads a line; returns False if it has nothing for the transcript."""
         fields = as_mapping(line)
         payload = as_mapping(fields.get("payload"))
         match fields.get("type"):
-            case "session_meta" if payload and not self._about:
-                self._describe(payload)
+            case "session_meta" if payload and not self._session:
+                self._session = {name: value for name, value in payload.items() if name not in _DROPPED}
+                spawned = get(get(payload.get("source"), "subagent"), "thread_spawn")
+                if parent := nonempty(spawned, "parent_thread_id"):
+                    self._session.setdefault("parent_thread_id", parent)
                 return all(name not in payload for name in _DROPPED)
             case "turn_context" if model := nonempty(payload, "model"):
                 self._messages.model = model
@@ -152,23 +145,18 @@ class _Session:
             case "event_msg" if payload:
                 return self._event(payload, time)
             case "thread.started":
-                about = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
-                self._about = {"id": fields.get("thread_id"), **about}
+                unread = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
+                self._session = {"id": fields.get("thread_id"), **unread}
                 return True
-            case "error" | str() if is_thread_event(line) or (fields.get("type") == "error" and "message" in fields):
+            case str() as kind if _is_thread_event(line) or (kind == "error" and "message" in fields):
                 return self._threads.take(fields, time)
         return False
-
-    def _describe(self, payload: Mapping[str, Any]) -> None:
-        self._about = {name: value for name, value in payload.items() if name not in _DROPPED}
-        spawned = get(get(payload.get("source"), "subagent"), "thread_spawn")
-        if parent := nonempty(spawned, "parent_thread_id"):
-            self._about.setdefault("parent_thread_id", parent)
 
     def _event(self, event: Mapping[str, Any], time: float | None) -> bool:
         kind = nonempty(event, "type")
         if kind in _REPEATED:
-            return self._message(_REPEATED[kind], nonempty(event, "message") or nonempty(event, "text") or "")
+            self._message(_REPEATED[kind], nonempty(event, "message") or nonempty(event, "text") or "")
+            return True
         if is_end_event(kind) and (call_id := nonempty(event, "call_id")):
             if call_id not in self._calls:
                 self._calls.add(call_id)
@@ -176,7 +164,12 @@ class _Session:
             return True
         match kind:
             case "token_count":
-                return self._usage(as_mapping(event.get("info")))
+                info = as_mapping(event.get("info"))
+                total = info.get("total_token_usage")
+                if total is None or total != self._total:  # the same report may come twice
+                    self._messages.use(info.get("last_token_usage"))
+                self._total = total
+                return bool(info)
             case "turn.completed":
                 self._messages.use(event.get("usage"))
                 return "usage" in event
@@ -191,24 +184,105 @@ class _Session:
                 self._title = nonempty(event, "thread_name") or self._title
         return False
 
-    def _message(self, role: str, text: str) -> bool:
-        """Adds a message that the log has only as an event."""
-        given = self._texts[role]
-        if text and text not in given and _PICTURES.sub("", text) not in given:
-            given.add(text)
+    def _message(self, role: str, text: str) -> None:
+        """Adds a message if the log has it only as an event."""
+        texts = self._texts[role]
+        if text and text not in texts and _PICTURES.sub("", text) not in texts:
+            texts.add(text)
             if role == "reasoning":
                 self._messages.reasoning(text)
             else:
-                self._messages.text(role, text)
+                self._messages.message(role, text)
+
+
+_CALLS = ("command_execution", "file_change", "mcp_tool_call", "web_search")
+_NOT_INPUT = (
+    *("id", "type", "status", "aggregated_output", "exit_code", "result", "error", "server", "tool", "arguments"),
+    *("text", "output"),
+)
+
+
+def _is_thread_event(record: Any) -> bool:
+    """Whether it is an event that ``codex exec --json`` prints."""
+    kind = get(record, "type", str) or ""
+    is_item = kind.startswith("item.") and get(record, "item", Mapping) is not None
+    return is_item or (kind.startswith(("thread.", "turn.", "tool.call.")) and not kind.startswith("turn.context"))
+
+
+class _ThreadEvents:
+    """Reads the events into ``messages``. An item is read when it is complete; one that never is, at the end."""
+
+    def __init__(self, messages: LoggedItems) -> None:
+        self._messages = messages
+        self._growing: dict[str, Object] = {}
+
+    def take(self, record: Mapping[str, Any], time: float | None) -> bool:
+        """Reads an event; returns False if it has nothing for the transcript."""
+        kind = str(record.get("type"))
+        item = as_mapping(record.get("item"))
+        match kind:
+            case "item.started" | "item.updated":
+                self._growing[str(item.get("id"))] = dict(item)
+            case "item.completed":
+                self._growing.pop(str(item.get("id")), None)
+                return self._item(item, time)
+            case "turn.completed" | "turn.failed":
+                self._messages.use(record.get("usage"))
+                error = record.get("error")
+                if kind == "turn.failed" or error:
+                    message = nonempty(error, "message") or (error if isinstance(error, str) else "The turn failed.")
+                    self._messages.error(message, error)
+            case "error" if record.get("will_retry") is not True:
+                self._messages.error(nonempty(record, "message") or "The turn failed.", dict(record))
+            case "tool.call.required":
+                ids = {"name": nonempty(record, "tool_name") or "tool", "call_id": record.get("call_id")}
+                self._messages.take({"type": "function_call", **ids, "arguments": record.get("arguments")}, time)
+            case "tool.call.completed":
+                self._messages.take({**record, "type": "function_call_output"}, time)
+            case _ if kind.startswith("item.") and kind.endswith(".delta"):
+                text = item.get("text") or get(item.get("content"), "text") or item.get("content")
+                self._messages.message("user" if item.get("role") == "user" else "assistant", joined_text(text))
+            case _:
+                return False
         return True
 
-    def _usage(self, info: Mapping[str, Any]) -> bool:
-        """Reads a report of usage. The same one may come twice."""
-        total = info.get("total_token_usage")
-        if total is None or total != self._total:
-            self._messages.use(info.get("last_token_usage"))
-        self._total = total
-        return bool(info)
+    def close(self) -> None:
+        """Reads the items that were never completed."""
+        for item in self._growing.values():
+            self._item(item, None)
+
+    def _item(self, item: Mapping[str, Any], time: float | None) -> bool:
+        kind = nonempty(item, "type")
+        text = nonempty(item, "text") or ""
+        if kind == "agent_message":
+            self._messages.message("assistant", text)
+        elif kind == "reasoning":
+            self._messages.reasoning(text)
+        elif kind == "error":
+            self._messages.error(nonempty(item, "message") or "The turn failed.", dict(item))
+        elif kind in _CALLS:
+            self._call(item, kind, time)
+        else:
+            return False
+        return True
+
+    def _call(self, item: Mapping[str, Any], kind: str, time: float | None) -> None:
+        call_id = nonempty(item, "id") or ""
+        fields = {name: value for name, value in item.items() if name not in _NOT_INPUT and value is not None}
+        server = {"namespace": item["server"]} if nonempty(item, "server") else {}
+        call = {"type": "function_call", "call_id": call_id, "name": nonempty(item, "tool") or kind, **server}
+        self._messages.take({**call, "arguments": as_json_text(item.get("arguments", fields))}, time)
+        status = item.get("status")
+        if status == "declined":
+            self._messages.deny(call_id)
+        elif status != "in_progress":
+            error, exit_code = item.get("error"), get(item, "exit_code", int)
+            output = item.get("aggregated_output", item.get("result"))
+            if error:
+                output = nonempty(error, "message") or (error if isinstance(error, str) else as_json_text(error))
+            has_failed = bool(error) or status == "failed" or exit_code not in (None, 0)
+            details = {} if exit_code is None else {"exit_code": exit_code}
+            self._messages.result(call_id, CallOutcome(None, has_failed, output, details))
 
 
 CODEX = TraceFormat("codex", "sessions of Codex (rollouts, or the output of codex exec --json)", _recognises, _read)

@@ -82,10 +82,10 @@ def end_of_output(output: Any) -> CallOutcome:
     metadata = _json_metadata(text)
     exit_code, seconds = get(metadata, "exit_code", int), get(metadata, "duration_seconds", (int, float))
     head = text[:_HEAD].partition("\nOutput:\n")[0]
-    if exit_code is None and (found := _EXIT.search(head)):
-        exit_code = int(found[1])
-    if seconds is None and (found := _WALL.search(head)):
-        seconds = float(found[1])
+    if exit_code is None and (match := _EXIT.search(head)):
+        exit_code = int(match[1])
+    if seconds is None and (match := _WALL.search(head)):
+        seconds = float(match[1])
     details = {} if exit_code is None else {"exit_code": exit_code}
     return CallOutcome(_duration(seconds), exit_code not in (None, 0), details=details)
 
@@ -117,7 +117,7 @@ def call_item(event: Mapping[str, Any]) -> Object:
     """Returns a call that only its end event reports as the item of a function call."""
     invocation = as_mapping(event.get("invocation"))
     name = nonempty(invocation, "tool") or nonempty(event, "tool") or _NAMES.get(str(event.get("type")), "tool")
-    given = invocation.get("arguments") if invocation else {each: event[each] for each in _INPUTS if each in event}
+    arguments = invocation.get("arguments") if invocation else {key: event[key] for key in _INPUTS if key in event}
     server = {"namespace": invocation["server"]} if nonempty(invocation, "server") else {}
-    about = {"type": "function_call", "call_id": event.get("call_id"), "name": name}
-    return {**about, "arguments": as_json_text(given), **server}
+    call = {"type": "function_call", "call_id": event.get("call_id"), "name": name}
+    return {**call, "arguments": as_json_text(arguments), **server}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -17,14 +17,15 @@ _MOST_EVENTS = 1_000_000
 
 
 class ToolEvent(Struct):
-    """A call as its event reports it. ``parent`` is the id of the call that it ran inside of."""
+    """A call as its event reports it. ``span`` is the span around it, ``parent`` the call that it ran inside of."""
 
     id: str
     name: str
     fields: Mapping[str, Any]
     began: float | None
     ended: float | None
-    parent: str | None = None
+    span: str | None
+    parent: str | None
 
     @property
     def seconds(self) -> float | None:
@@ -47,7 +48,7 @@ class _Model(Struct):
     usage: Any
     model: str | None
     span: str | None
-    parent: str | None = None
+    parent: str | None
 
 
 class SampleEvents:
@@ -57,7 +58,7 @@ class SampleEvents:
     contains the events of what ran inside it. Events of other types are counted in ``unread``.
     """
 
-    def __init__(self, events: Any) -> None:
+    def __init__(self, events: Sequence[Any]) -> None:
         self.tools: dict[str, ToolEvent] = {}
         self.models: list[_Model] = []
         self.times: list[float] = []
@@ -65,18 +66,14 @@ class SampleEvents:
         self._parents: dict[str, str | None] = {}  # of spans
         self._tool_spans: dict[tuple[Any, str], deque[str]] = defaultdict(deque)  # by the span around them and name
         self._call_of: dict[str, str] = {}  # the calls that tool spans belong to
-        self._spans: dict[str, str | None] = {}  # of calls
-        self._take_all(events)
-        self._join()
-
-    def _take_all(self, events: Any) -> None:
-        waiting: list[tuple[Any, str | None]] = [(event, None) for event in reversed(_listed(events))]
+        waiting: list[tuple[Any, str | None]] = [(event, None) for event in reversed(events)]
         for _ in range(_MOST_EVENTS):
             if not waiting:
-                return
+                break
             event, parent = waiting.pop()
             call = self._take(as_mapping(event), parent)
-            waiting += [(inner, call or parent) for inner in reversed(_listed(get(event, "events")))]
+            waiting += [(inner, call or parent) for inner in reversed(get(event, "events", list) or [])]
+        self._join()
 
     def _take(self, event: Mapping[str, Any], parent: str | None) -> str | None:
         """Reads an event; returns the id of a call."""
@@ -85,59 +82,48 @@ class SampleEvents:
         span = nonempty(event, "span_id")
         kind = nonempty(event, "event") or "unknown"
         call_id = nonempty(event, "id")
-        if kind == "span_begin" and call_id:
-            self._begin_span(event, call_id)
+        if kind == "span_begin" and call_id:  # here, the id is that of the span
+            if call_id not in self._parents:
+                around = self._parents[call_id] = nonempty(event, "parent_id")
+                if event.get("type") == "tool":
+                    self._tool_spans[around, nonempty(event, "name") or ""].append(call_id)
         elif kind == "tool" and call_id:
             name = nonempty(event, "function") or "tool"
-            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, parent))
-            self._spans.setdefault(call_id, span)
+            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, span, parent))
             return call_id
         elif kind == "model":
             output = as_mapping(event.get("output"))
-            choice = next(iter(_listed(output.get("choices"))), None)
-            message = as_mapping(get(choice, "message"))
+            choices = get(output, "choices", list)
+            message = as_mapping(get(choices[0], "message") if choices else None)
             model = nonempty(event, "model") or nonempty(output, "model")
             self.models.append(_Model(message, output.get("usage"), model, span, parent))
         elif kind != "span_end":
             self.unread[f"{kind:.40}"] += 1
         return None
 
-    def _begin_span(self, event: Mapping[str, Any], span: str) -> None:
-        if span in self._parents:
-            return
-        around = self._parents[span] = nonempty(event, "parent_id")
-        if event.get("type") == "tool":
-            self._tool_spans[around, nonempty(event, "name") or ""].append(span)
-
     def _join(self) -> None:
         """Finds the calls that tool spans belong to, and then what ran inside them."""
         for call_id, tool in self.tools.items():
-            spans = self._tool_spans.get((self._spans[call_id], tool.name))
-            if spans:
+            if spans := self._tool_spans.get((tool.span, tool.name)):
                 self._call_of[spans.popleft()] = call_id
         callers: dict[str | None, str | None] = {None: None}
         for call_id, tool in self.tools.items():
-            around = self._caller(self._spans[call_id], callers)
+            around = self._caller(tool.span, callers)
             tool.parent = tool.parent or (around if around != call_id else None)
         for model in self.models:
             model.parent = model.parent or self._caller(model.span, callers)
 
-    def _caller(self, span: str | None, known: dict[str | None, str | None]) -> str | None:
+    def _caller(self, span: str | None, callers: dict[str | None, str | None]) -> str | None:
         """Returns the call that a span is in. Each span is looked at once; parents that form a loop have no call."""
         path: list[str] = []
-        at = span
-        while at not in known:
-            assert at is not None
-            path.append(at)
-            known[at] = None
-            if at in self._call_of:
-                known[at] = self._call_of[at]
+        while span not in callers:
+            assert span is not None
+            path.append(span)
+            callers[span] = None
+            if span in self._call_of:
+                callers[span] = self._call_of[span]
                 break
-            at = self._parents.get(at)
-        found = known[at]
-        known.update(dict.fromkeys(path, found))
-        return found
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+            span = self._parents.get(span)
+        caller = callers[span]
+        callers.update(dict.fromkeys(path, caller))
+        return caller

@@ -1,8 +1,11 @@
-"""Exports of LangSmith: `LANGSMITH`.
+"""Exports of LangSmith, and event logs of NVIDIA's agent toolkit, which are like them: `LANGSMITH` and `ATOF`.
 
 A record is a run of LangSmith (``run_type``, ``inputs``, ``outputs``), alone, in a list, with its ``child_runs``, or as
 its SDK sends it: ``{post: [...], patch: [...]}``, or the bodies of ``POST /runs`` and ``PATCH /runs/ID``. All runs of a
 trace are one run here. What the models and the tools did makes the conversation; other runs only group them.
+
+In NVIDIA's Agent Trajectory Observability Format, a scope, such as an agent, a request to a model, or a call of a tool,
+has an event at its start and one at its end. They are read as LangSmith's runs, whose fields have other names.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ _KEPT = ("session_name", "session_id", "tags", "extra", "status", "reference_exa
 
 
 def _recognises(records: Sequence[Any]) -> bool:
-    return any(_is_run(each) for record in records for each in _some(record))
+    return any(nonempty(each, "run_type") and nonempty(each, "id") for record in records for each in _some(record))
 
 
 def _some(record: Any) -> Iterator[Any]:
@@ -35,10 +38,6 @@ def _some(record: Any) -> Iterator[Any]:
             yield body
         for name in _LISTS:
             yield from (get(each, name, list) or [])[:4]
-
-
-def _is_run(record: Any) -> bool:
-    return nonempty(record, "run_type") is not None and nonempty(record, "id") is not None
 
 
 def _flattened(records: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], Any]]:
@@ -55,8 +54,8 @@ def _flattened(records: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], Any]
         listed = [each for name in _LISTS for each in get(fields, name, list) or []]
         inner = [*(each for each in listed if not (patches and _has_no_id(each))), *patches]
         body = get(fields, "body", Mapping)
-        own = nonempty(fields, "id")
-        if own is not None:
+        run_id = nonempty(fields, "id")
+        if run_id is not None:
             parent = {"parent_run_id": around} if around and not fields.get("parent_run_id") else {}
             yield {**{name: value for name, value in fields.items() if name != "child_runs"}, **parent}, None
         elif body is not None:
@@ -64,11 +63,11 @@ def _flattened(records: Iterable[Any]) -> Iterator[tuple[Mapping[str, Any], Any]
             waiting.append(({"id": path.rpartition("/")[2], **body} if "id" not in body else body, None))
         elif not inner:
             yield {}, record
-        waiting += [(each, own or around) for each in reversed(inner)]
+        waiting += [(each, run_id or around) for each in reversed(inner)]
 
 
 def _unnamed_patches(fields: Mapping[str, Any]) -> list[Any]:
-    """Returns patches without an id, with that of the run which was posted at the same place."""
+    """Returns patches without an id, with that of the run at the same index of ``post``."""
     both = zip(get(fields, "post", list) or [], get(fields, "patch", list) or [], strict=False)
     return [{"id": post["id"], **patch} for post, patch in both if nonempty(post, "id") and _has_no_id(patch)]
 
@@ -82,12 +81,12 @@ def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
     aside: list[Any] = []
     for fields, record in _flattened(records):
         if fields:
-            known = runs.setdefault(str(fields["id"]), {})
-            known |= {name: value for name, value in fields.items() if value not in (None, {}, []) or name not in known}
+            run = runs.setdefault(str(fields["id"]), {})
+            run |= {name: value for name, value in fields.items() if value not in (None, {}, []) or name not in run}
         else:
             aside.append(record)
-    found = [LoggedRun(fields) for fields in runs.values()]
-    for number, (trace, members) in enumerate(_traces(found).items()):
+    traces = _traces([LoggedRun(fields) for fields in runs.values()])
+    for number, (trace, members) in enumerate(traces.items()):
         yield _Trace(members, aside if number == 0 else []).run(trace)
 
 
@@ -98,15 +97,15 @@ def _traces(runs: Sequence[LoggedRun]) -> dict[str, list[LoggedRun]]:
     groups: dict[str, list[LoggedRun]] = {}
     for run in runs:
         path: list[str] = []
-        at: LoggedRun | None = run
+        above: LoggedRun | None = run
         top = run.id
-        while at is not None:
-            if at.id in tops:  # also where parents form a loop
-                top = tops[at.id]
+        while above is not None:
+            if above.id in tops:  # also where parents form a loop
+                top = tops[above.id]
                 break
-            top = tops[at.id] = at.trace or at.id
-            path.append(at.id)
-            at = None if at.trace else by_id.get(at.parent or "")
+            top = tops[above.id] = above.trace or above.id
+            path.append(above.id)
+            above = None if above.trace else by_id.get(above.parent or "")
         tops.update(dict.fromkeys(path, top))
         groups.setdefault(top, []).append(run)
     return groups
@@ -129,12 +128,10 @@ class _Trace:
         lost = 0
         for run in self._runs:
             lost += run.parent is not None and run.parent not in self._by_id
-            around = self._tool_around(run)
-            level = levels.setdefault(around, Level())
-            if not level.take(run):
+            if not levels.setdefault(self._tool_around(run), Level()).take(run):
                 others[run.kind] += 1
         main = levels.pop(None)
-        root = self._root()
+        root = next((run for run in self._runs if run.parent not in self._by_id), next(iter(self._runs), None))
         if root is not None:
             main.frame(root)
         facts = main.items.facts
@@ -162,27 +159,59 @@ class _Trace:
             extra={**extra, **({"records": self._aside} if self._aside else {})},
         )
 
-    def _root(self) -> LoggedRun | None:
-        return next((run for run in self._runs if run.parent not in self._by_id), next(iter(self._runs), None))
-
     def _tool_around(self, run: LoggedRun) -> str | None:
         """Returns the id of the nearest tool run above this one. Each run is looked at once."""
         path: list[str] = []
-        at = run.parent
-        while at not in self._tools:
-            assert at is not None
-            self._tools[at] = None
-            above = self._by_id.get(at)
-            path.append(at)
+        run_id = run.parent
+        while run_id not in self._tools:
+            assert run_id is not None
+            self._tools[run_id] = None
+            above = self._by_id.get(run_id)
+            path.append(run_id)
             if above is None or above.kind == "tool":
-                self._tools[at] = at if above is not None else None
+                self._tools[run_id] = run_id if above is not None else None
                 break
-            at = above.parent
-        found = self._tools[at]
-        self._tools.update(dict.fromkeys(path, found))
-        return found if found != run.id else None
+            run_id = above.parent
+        tool = self._tools[run_id]
+        self._tools.update(dict.fromkeys(path, tool))
+        return tool if tool != run.id else None
 
 
 LANGSMITH = TraceFormat(
     "langsmith", "exports of LangSmith: lists or trees of runs, or what its SDK sends", _recognises, _read
 )
+
+
+_KINDS = {"agent": "chain", "llm": "llm", "tool": "tool"}
+
+
+def _recognises_atof(records: Sequence[Any]) -> bool:
+    return any(_is_scope(record) for record in records)
+
+
+def _is_scope(record: Any) -> bool:
+    return nonempty(record, "atof_version") is not None and nonempty(record, "uuid") is not None
+
+
+def _read_atof(records: Iterable[Any]) -> Iterator[RecordedRun]:
+    return _read(_run_of_scope(record) if _is_scope(record) else record for record in records)
+
+
+def _run_of_scope(event: Any) -> Object:
+    """Returns an event as the first or the last report of a run."""
+    is_start = get(event, "scope_category") != "end"
+    data, time = ("inputs", "start_time") if is_start else ("outputs", "end_time")
+    profile = as_mapping(get(event, "category_profile"))
+    category = nonempty(event, "category") or "scope"
+    return {
+        "id": event["uuid"],
+        "parent_run_id": event.get("parent_uuid"),
+        "name": event.get("name"),
+        "run_type": _KINDS.get(category, category),
+        data: event.get("data"),
+        time: event.get("timestamp"),
+        "extra": {"metadata": {**profile, "ls_model_name": profile.get("model_name")}},
+    }
+
+
+ATOF = TraceFormat("atof", "event logs of NVIDIA's agent toolkit (ATOF)", _recognises_atof, _read_atof)

@@ -33,34 +33,18 @@ class LoggedRun:
         self.order = nonempty(fields, "dotted_order") or ""
         self.began = parse_timestamp(fields.get("start_time"))
         self.ended = parse_timestamp(fields.get("end_time"))
+        self.seconds = None if self.began is None or self.ended is None else max(0.0, round(self.ended - self.began, 6))
         self.error = nonempty(fields, "error")
+        self.inputs, self.outputs = _json_value(fields.get("inputs")), _json_value(fields.get("outputs"))
         parents = [each for each in get(fields, "parent_run_ids", list) or [] if isinstance(each, str)]
-        self.parent = nonempty(fields, "parent_run_id") or (parents[-1] if parents else self._parent_in_order())
-        if self.parent == self.id:
-            self.parent = None
-
-    def _parent_in_order(self) -> str | None:
-        """Returns the parent that the dotted order names: of the last part but one, what follows the time."""
-        parts = self.order.split(".")
-        return parts[-2].partition("Z")[2] or None if len(parts) > 1 else None
-
-    @property
-    def inputs(self) -> Any:
-        """The inputs, which may be JSON text."""
-        return _json_value(self.fields.get("inputs"))
-
-    @property
-    def outputs(self) -> Any:
-        """The outputs, which may be JSON text."""
-        return _json_value(self.fields.get("outputs"))
-
-    @property
-    def seconds(self) -> float | None:
-        """The duration."""
-        return None if self.began is None or self.ended is None else max(0.0, round(self.ended - self.began, 6))
+        if not parents:  # the dotted order names the parent: in its last part but one, after the time
+            parents = [name for part in self.order.split(".")[-2:-1] if (name := part.partition("Z")[2])]
+        parent = nonempty(fields, "parent_run_id") or (parents[-1] if parents else None)
+        self.parent = None if parent == self.id else parent
 
 
 def _json_value(value: Any) -> Any:
+    """Returns the value that a JSON text holds; any other value as it is."""
     if not isinstance(value, str):
         return value
     try:
@@ -89,7 +73,7 @@ class Level:
         return True
 
     def frame(self, root: LoggedRun) -> None:
-        """Adds what the first run of a trace was given and gave, where no model was asked, and its error."""
+        """Adds the error of a trace's first run, and, where no model was called, its inputs and outputs."""
         if not self._seen and root.kind not in ("tool", "llm"):
             before = LoggedItems("langsmith")
             self._plain(before, "user", root.inputs)
@@ -106,30 +90,26 @@ class Level:
             contents = [message["content"] for message in _messages(value) if message["role"] == role]
             values = [content_text(content) for content in contents[-1:]]
         single = values[0] if len(values) == 1 and isinstance(values[0], str) else None
-        items.text(role, single or as_json_text(as_json_value(value)))
+        items.message(role, single or as_json_text(as_json_value(value)))
 
     # Models
 
     def _model(self, run: LoggedRun) -> None:
-        inputs = _messages(run.inputs)
+        answers = list(_answers(run.outputs))
         counted: Counter[str] = Counter()
-        for message in inputs:
+        logged: list[tuple[Object, float | None]] = [(message, None) for message in _messages(run.inputs)]
+        logged += [(message, run.ended) for message in answers]
+        for message, time in logged:
             key = _key(message)
             counted[key] += 1
             if counted[key] > self._seen[key]:
                 self._seen[key] += 1
-                self._message(message, None)
-        outputs = run.outputs
-        answers = list(_answers(outputs))
-        for message in answers:
-            key = _key(message)
-            counted[key] += 1
-            if counted[key] > self._seen[key]:
-                self._seen[key] += 1
-                self._message(message, run.ended)
-        metadata = as_mapping(get(run.fields.get("extra"), "metadata"))
-        self.items.model = _model_name(answers, outputs) or nonempty(metadata, "ls_model_name")
-        self.items.use(_usage(answers, outputs), _COUNTS)
+                self._message(message, time)
+        metadata = get(run.fields.get("extra"), "metadata")
+        models = (response_details(message).get("model") for message in answers)
+        model = next((str(name) for name in models if name), None) or nonempty(run.outputs, "model")
+        self.items.model = model or nonempty(metadata, "ls_model_name")
+        self.items.use(_usage(answers, run.outputs), _COUNTS)
         if run.error and not answers:
             self.items.error(run.error.partition(_TRACEBACK)[0][:2_000], run.error)
 
@@ -139,8 +119,8 @@ class Level:
         if role == "user" and results:  # of Anthropic
             for block in results:
                 status = {"status": "error"} if block.get("is_error") is True else {}
-                told = {"content": block.get("content"), "tool_call_id": block.get("tool_use_id"), **status}
-                self._message({"role": "tool", **told}, time)
+                result = {"content": block.get("content"), "tool_call_id": block.get("tool_use_id"), **status}
+                self._message({"role": "tool", **result}, time)
         elif role in ("system", "user"):
             content = [
                 {"type": "text", **block} if "text" in block else dict(block) for block in blocks_of(message["content"])
@@ -161,28 +141,20 @@ class Level:
     def _tool(self, run: LoggedRun) -> None:
         call_id = self._call_of(run)
         if call_id is None:
-            call_id = _told_id(run) or run.id
-            given = as_json_text(as_json_value(_inputs(run)))
-            self.items.take(
-                {"type": "function_call", "call_id": call_id, "name": run.name, "arguments": given}, run.began
-            )
+            call_id = _call_id(run) or run.id
+            self.items.call(call_id, run.name, as_json_text(as_json_value(_inputs(run))), run.began)
         self.names[run.id] = call_id
-        facts = self.items.facts.call(call_id)
-        facts.began = run.began
-        if run.error is None and run.ended is None and not run.outputs:
-            return
-        self._end(call_id, run.outputs, run)
+        self.items.facts.call(call_id).began = run.began
+        if run.error is not None or run.ended is not None or run.outputs:
+            self._end(call_id, run.outputs, run)
 
     def _call_of(self, run: LoggedRun) -> str | None:
         """Returns the open call that the run carries out: by its id, its arguments, or its name alone."""
-        told = _told_id(run)
-        if told in self._open:
-            return told
-        if told is not None:
-            return None
-        asked = _arguments_key(as_json_text(as_json_value(_inputs(run))))
+        if (call_id := _call_id(run)) is not None:
+            return call_id if call_id in self._open else None
+        arguments = _arguments_key(as_json_text(as_json_value(_inputs(run))))
         same = [call_id for call_id, (name, _) in self._open.items() if name == run.name]
-        return next((call_id for call_id in same if self._open[call_id][1] == asked), same[0] if same else None)
+        return next((call_id for call_id in same if self._open[call_id][1] == arguments), same[0] if same else None)
 
     def _end(self, call_id: str, result: Any, run: LoggedRun | None) -> None:
         self._open.pop(call_id, None)
@@ -209,11 +181,11 @@ def _inputs(run: LoggedRun) -> Any:
     return {} if inputs is None else inputs
 
 
-def _told_id(run: LoggedRun) -> str | None:
+def _call_id(run: LoggedRun) -> str | None:
     """Returns the id of the call that a tool run names."""
     extra = as_mapping(run.fields.get("extra"))
-    places = (_constructed(get(run.outputs, "output")), as_mapping(extra.get("metadata")), extra)
-    return next((found for place in places if (found := nonempty(place, "tool_call_id"))), None)
+    objects = (_constructed(get(run.outputs, "output")), extra.get("metadata"), extra)
+    return next((call_id for fields in objects if (call_id := nonempty(fields, "tool_call_id"))), None)
 
 
 def _constructed(value: Any) -> Any:
@@ -239,27 +211,27 @@ def _arguments_key(text: str) -> str:
 
 def _messages(inputs: Any) -> list[Object]:
     """Returns the messages that a model was sent; a prompt is one of the user."""
-    given = inputs.get("messages", inputs.get("input")) if isinstance(inputs, Mapping) else inputs
-    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list) and _message(given[0]) is None:
-        given = given[0]
-    if given is None and isinstance(inputs, Mapping):
-        given = inputs.get("prompts", inputs.get("prompt"))
-    items = given if isinstance(given, list) else [given] if isinstance(given, str) else []
+    items = inputs.get("messages", inputs.get("input")) if isinstance(inputs, Mapping) else inputs
+    if isinstance(items, list) and len(items) == 1 and isinstance(items[0], list) and _message(items[0]) is None:
+        items = items[0]
+    if items is None and isinstance(inputs, Mapping):
+        items = inputs.get("prompts", inputs.get("prompt"))
+    items = items if isinstance(items, list) else [items] if isinstance(items, str) else []
     return [message for item in items if (message := _message(item)) is not None]
 
 
-def _message(given: Any) -> Object | None:
+def _message(item: Any) -> Object | None:
     """Returns a message of LangChain or OpenAI with ``role`` and ``content``; a text is one of the user."""
-    if isinstance(given, str):
-        return {"role": "user", "content": given}
-    if isinstance(given, list):
-        given = tuple(given) if len(given) == 2 and all(isinstance(each, str) for each in given) else None
-    known = message_of(given)
-    if known is not None and (role := role_of(known)) in _ROLES:
-        return {**known, "role": role, "content": known.get("content")}
-    role = nonempty(given, "role")
+    if isinstance(item, str):
+        return {"role": "user", "content": item}
+    if isinstance(item, list):
+        item = tuple(item) if len(item) == 2 and all(isinstance(each, str) for each in item) else None
+    message = message_of(item)
+    if message is not None and (role := role_of(message)) in _ROLES:
+        return {**message, "role": role, "content": message.get("content")}
+    role = nonempty(item, "role")
     role = {"developer": "system", "human": "user", "ai": "assistant", "function": "tool"}.get(role or "", role)
-    return {**given, "role": role, "content": given.get("content")} if role in _ROLES else None
+    return {**item, "role": role, "content": item.get("content")} if role in _ROLES else None
 
 
 def _answers(outputs: Any) -> Iterator[Object]:
@@ -267,33 +239,26 @@ def _answers(outputs: Any) -> Iterator[Object]:
     fields = as_mapping(outputs)
     generations = fields.get("generations")
     first = generations[0] if isinstance(generations, list) and generations else None
-    choices = fields.get("choices")
-    for given in (
-        get(first[0] if isinstance(first, list) and first else first, "message"),
-        get(choices[0] if isinstance(choices, list) and choices else None, "message"),
-        fields.get("message"),
-        fields.get("output"),
-        fields,
-    ):
-        message = _message(given) if isinstance(given, Mapping) else None
-        if message is None and given is fields and "content" in fields and "role" not in fields:
+    first = first[0] if isinstance(first, list) and first else first
+    choices = get(fields, "choices", list)
+    choice = get(choices[0], "message") if choices else None
+    for item in (get(first, "message"), choice, fields.get("message"), fields.get("output"), fields):
+        message = _message(item) if isinstance(item, Mapping) else None
+        if message is None and item is fields and "content" in fields and "role" not in fields:
             message = {**fields, "role": "assistant"}
         if message is not None and message["role"] == "assistant":
             yield message
             return
     listed = get(fields, "messages", list) or []
-    yield from (message for given in listed[-1:] if (message := _message(given)) is not None)
-    text = get(first[0] if isinstance(first, list) and first else first, "text", str)
-    if not listed and text:
+    yield from filter(None, map(_message, listed[-1:]))
+    if not listed and (text := nonempty(first, "text")):
         yield {"role": "assistant", "content": text}
 
 
 def _answer_items(message: Mapping[str, Any]) -> Iterator[Object]:
     """Yields an answer as items: reasoning, text, and calls."""
-    reasoning = nonempty(message, "reasoning_content") or nonempty(
-        message.get("additional_kwargs"), "reasoning_content"
-    )
-    if reasoning:
+    name = "reasoning_content"
+    if reasoning := nonempty(message, name) or nonempty(message.get("additional_kwargs"), name):
         yield {"type": "reasoning", "summary": [{"type": "summary_text", "text": reasoning}]}
     for block in blocks_of(message["content"]):
         text, thought = nonempty(block, "text"), nonempty(block, "thinking") or nonempty(block, "reasoning")
@@ -310,13 +275,13 @@ def _calls(message: Mapping[str, Any]) -> Iterator[Object]:
     raw = get(message.get("additional_kwargs"), "tool_calls", list)
     calls = get(message, "tool_calls", list) or raw or []
     blocks = [block for block in blocks_of(message["content"]) if block.get("type") == "tool_use"]
-    for given in [*(calls or blocks), *(get(message, "invalid_tool_calls", list) or [])]:
-        function = as_mapping(get(given, "function"))
-        name = nonempty(given, "name") or nonempty(function, "name") or "tool"
-        places = (get(given, "args"), get(given, "input"), get(given, "arguments"), function.get("arguments"))
-        arguments: Any = next((each for each in places if each is not None), {})
+    for call in [*(calls or blocks), *(get(message, "invalid_tool_calls", list) or [])]:
+        function = get(call, "function")
+        name = nonempty(call, "name") or nonempty(function, "name") or "tool"
+        values = (get(call, "args"), get(call, "input"), get(call, "arguments"), get(function, "arguments"))
+        arguments: Any = next((value for value in values if value is not None), {})
         text = arguments if isinstance(arguments, str) else as_json_text(as_json_value(arguments))
-        call_id = nonempty(given, "id") or f"{name} {text:.80}"
+        call_id = nonempty(call, "id") or f"{name} {text:.80}"
         yield {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
 
 
@@ -333,10 +298,5 @@ def _usage(answers: list[Object], outputs: Any) -> Mapping[str, Any]:
         if usage := response_details({**message, "usage_metadata": message.get("usage_metadata")}).get("usage"):
             return as_mapping(usage)
     metadata = response_details({"usage_metadata": fields.get("usage_metadata")}).get("usage")
-    told = get(fields.get("llm_output"), "token_usage", Mapping) or get(fields, "usage", Mapping) or {}
-    return as_mapping(metadata) or counts_of(told)
-
-
-def _model_name(answers: list[Object], outputs: Any) -> str | None:
-    details = (response_details(message).get("model") for message in answers)
-    return next((str(name) for name in details if name), None) or nonempty(outputs, "model")
+    counts = get(fields.get("llm_output"), "token_usage", Mapping) or get(fields, "usage", Mapping) or {}
+    return as_mapping(metadata) or counts_of(counts)

@@ -55,7 +55,7 @@ class LoggedItems:
         self._turns: dict[str, OpenAITurn] = {}  # by call
         self._open: dict[str, OpenAITurn] = {}  # the turns of calls without an output
         self._turn: OpenAITurn | None = None
-        self._asked: list[str] = []  # calls since the last report of usage
+        self._calls: list[str] = []  # since the last report of usage
         self._unnamed = 0
 
     def close(self) -> list[Event]:
@@ -74,9 +74,9 @@ class LoggedItems:
 
     # Items
 
-    def take(self, given: Mapping[str, Any], time: float | None) -> None:
+    def take(self, fields: Mapping[str, Any], time: float | None) -> None:
         """Reads an item of OpenAI's Responses API, at the time when it was logged."""
-        item = {name: value for name, value in given.items() if name not in _UNREAD}
+        item = {name: value for name, value in fields.items() if name not in _UNREAD}
         kind = nonempty(item, "type") or "message"
         self.facts.see(time)
         if is_output_item(kind):
@@ -84,18 +84,18 @@ class LoggedItems:
         elif is_call_item(kind):
             self._call({**item, "type": kind}, time)
         elif kind == "message":
-            is_own = any(_WRITTEN_BY_CODEX.match(text) for text in texts_of(item)[:1])
-            self._reader.take({**item, "type": kind}, {"isMeta": True} if is_own else None)
+            is_by_codex = any(_WRITTEN_BY_CODEX.match(text) for text in texts_of(item)[:1])
+            self._reader.take({**item, "type": kind}, {"isMeta": True} if is_by_codex else None)
         else:
             self._reader.take(item)
 
-    def prompt(self, role: str, parts: list[Object], metadata: Object | None = None) -> None:
-        """Adds a message of the user or the system."""
-        self._reader.take({"type": "message", "role": role, "content": parts}, metadata)
+    def message(self, role: str, content: str | list[Object], metadata: Object | None = None) -> None:
+        """Adds a message, whose content is a text or parts."""
+        self._reader.take({"type": "message", "role": role, "content": content}, metadata)
 
-    def text(self, role: str, text: str) -> None:
-        """Adds a message that is only text."""
-        self._reader.take({"type": "message", "role": role, "content": text})
+    def call(self, call_id: str, name: str, arguments: str, time: float | None) -> None:
+        """Adds a call of a function."""
+        self.take({"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}, time)
 
     def reasoning(self, text: str) -> None:
         """Adds a summary of reasoning."""
@@ -107,8 +107,7 @@ class LoggedItems:
 
     def ended_call(self, event: Mapping[str, Any], time: float | None) -> None:
         """Adds a call that only its end event reports."""
-        end = end_of_event(event)
-        call_id = str(event.get("call_id"))
+        call_id, end = str(event.get("call_id")), end_of_event(event)
         self._call(call_item(event), time)
         self.result(call_id, end)
         if end.seconds is not None and time is not None:
@@ -123,14 +122,13 @@ class LoggedItems:
         if call_id is None:
             self._unnamed += 1
             call_id = item["id"] = f"{item['type']}-{self._unnamed}"
-        if isinstance(item.get("arguments"), Mapping | list):
-            item["arguments"] = as_json_text(item["arguments"])
-        if "arguments" in item and item["arguments"] is None:
-            item["arguments"] = ""
+        arguments = item.get("arguments", "")
+        if isinstance(arguments, Mapping | list) or arguments is None:
+            item["arguments"] = "" if arguments is None else as_json_text(arguments)
         self._reader.take(item)
         if self._turn is not None:
             self._turns[call_id] = self._open[call_id] = self._turn
-        self._asked.append(call_id)
+        self._calls.append(call_id)
         facts = self.facts.call(call_id)
         facts.began = time if facts.began is None else facts.began
 
@@ -139,12 +137,12 @@ class LoggedItems:
         if call_id is None and item.get("type") == "tool_search_output":
             self._reader.take(item)
             return
-        told = end_of_output(item.get("output")) if self.facts.name == "codex" else CallOutcome()
-        known = self._ends.get(call_id or "") or told
+        by_output = end_of_output(item.get("output")) if self.facts.name == "codex" else CallOutcome()
+        by_event = self._ends.get(call_id or "") or by_output
         end = CallOutcome(
-            told.seconds if known.seconds is None else known.seconds,
-            known.has_failed or told.has_failed,
-            details={**told.details, **known.details},
+            by_output.seconds if by_event.seconds is None else by_event.seconds,
+            by_event.has_failed or by_output.has_failed,
+            details={**by_output.details, **by_event.details},
         )
         self._result(item, end, time)
 
@@ -158,12 +156,12 @@ class LoggedItems:
             return
         output = item.get("output")
         if end.has_failed:
-            kept = output if isinstance(output, str | list) else as_json_text(output)
-            item = {**item, "output": kept, "status": "failed"}
-        found = turn.give(item)
-        if not found:
+            output = output if isinstance(output, str | list) else as_json_text(output)
+            item = {**item, "output": output, "status": "failed"}
+        events = turn.give(item)
+        if not events:
             self.facts.problem(f"There is a second output of the call {call_id:.80}.", ev.LEFT_OUT)
-        self.facts.answer(turn.message, found)
+        self.facts.answer(turn.message, events)
         facts = self.facts.call(call_id)
         facts.ended, facts.seconds = time, end.seconds
         if end.details:
@@ -192,5 +190,5 @@ class LoggedItems:
         if self._turn is None:  # a log of nothing but usage
             turn = self._begin_turn()
             self._events += [*turn.message.start(), *turn.close()]
-        self.facts.request(RequestFacts(counts, cost, self.model, self._asked))
-        self._asked = []
+        self.facts.request(RequestFacts(counts, cost, self.model, self._calls))
+        self._calls = []

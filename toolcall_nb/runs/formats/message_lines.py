@@ -11,13 +11,12 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, nonempty
 from toolcall_nb.runs.formats.base import RecordedRun
 from toolcall_nb.runs.formats.logged_items import LoggedItems
-from toolcall_nb.runs.formats.message_bodies import read_conversation
+from toolcall_nb.runs.formats.message_bodies import MESSAGE_ROLES, read_conversation
 from toolcall_nb.runs.run_facts import RunFacts, assemble
 from toolcall_nb.runs.timestamps import parse_timestamp
 
 _CALLS = frozenset({"tool_call", "function_call", "tool_use"})
 _RESULTS = frozenset({"tool_result", "function_result", "tool_output", "function_call_output"})
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function", "model"})
 _CONTENT = ("content", "parts", "tool_calls", "function_call", "message", "text")
 _TIMES = ("timestamp", "created_at", "time")
 _OUTPUTS = ("output", "result", "content", "value")
@@ -36,7 +35,7 @@ def is_message_line(record: Any) -> bool:
         return _name(record) is not None
     if kind in _RESULTS:
         return any(name in record for name in _OUTPUTS)
-    is_message = get(record, "role", str) in _ROLES and any(name in record for name in _CONTENT)
+    is_message = get(record, "role", str) in MESSAGE_ROLES and any(name in record for name in _CONTENT)
     if not is_message or "messages" in record:
         return False
     return not any(record.get(name) for name in _REPLY) or format_of_whole(record) is None
@@ -66,10 +65,8 @@ def _time(line: Any) -> float | None:
 
 
 def _name(line: Mapping[str, Any]) -> str | None:
-    function = line.get("function")
-    given = line.get("tool")
-    own = nonempty(line, "name") or nonempty(line, "toolName") or nonempty(function, "name")
-    return own or (given if isinstance(given, str) else None)
+    names = (nonempty(line, "name"), nonempty(line, "toolName"), nonempty(line.get("function"), "name"))
+    return next(filter(None, names), get(line, "tool", str))
 
 
 def _unwrapped(line: Any) -> Any:
@@ -107,25 +104,24 @@ class LineItems:
 
     def _call(self, line: Mapping[str, Any]) -> Object:
         self._count += 1
-        call_id = next((found for name in _ID_NAMES if (found := nonempty(line, name))), f"call-{self._count}")
-        name = _name(line) or "tool"
-        self._open[call_id] = name
-        given = next((line[name] for name in _INPUTS if line.get(name) is not None), None)
-        given = get(line.get("function"), "arguments") if given is None else given
-        if isinstance(given, str) and not _is_json(given):
-            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
-        text = given if isinstance(given, str) else as_json_text({} if given is None else as_json_value(given))
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
+        call_id = next((each for key in _ID_NAMES if (each := nonempty(line, key))), f"call-{self._count}")
+        name = self._open[call_id] = _name(line) or "tool"
+        arguments = next((line[key] for key in _INPUTS if line.get(key) is not None), None)
+        arguments = get(line.get("function"), "arguments") if arguments is None else arguments
+        if not isinstance(arguments, str):
+            arguments = as_json_text({} if arguments is None else as_json_value(arguments))
+        elif not _is_json(arguments):
+            return {"type": "custom_tool_call", "call_id": call_id, "name": name, "input": arguments}
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
     def _result(self, line: Mapping[str, Any]) -> Object:
-        given = next((found for name in _ID_NAMES if (found := nonempty(line, name)) in self._open), None)
-        call_id = given or self._first_open(_name(line)) or ""
+        call_id = next((each for key in _ID_NAMES if (each := nonempty(line, key)) in self._open), None)
+        if call_id is None:
+            name = _name(line)
+            same = (each for each, tool in self._open.items() if tool == name)
+            call_id = next(same, next(iter(self._open), ""))
         self._open.pop(call_id, None)
         output = next((line[name] for name in _OUTPUTS if name in line), None)
         has_failed = line.get("status") in ("error", "failed") or line.get("is_error") is True
         status = {"status": "failed"} if has_failed else {}
         return {"type": "function_call_output", "call_id": call_id, "output": output, **status}
-
-    def _first_open(self, name: str | None) -> str | None:
-        own = next((call_id for call_id, tool in self._open.items() if tool == name), None)
-        return own or next(iter(self._open), None)

@@ -22,11 +22,9 @@ from toolcall_nb.runs.formats.message_bodies import has_conversation, read_conve
 from toolcall_nb.runs.formats.message_lines import is_message_line, read_lines
 
 _IDS = ("id", "custom_id", "trace_id", "thread_id", "session_id", "conversation_id", "task_id", "index")
-_REPLIES = frozenset(
-    {
-        *("anthropic", "bedrock", "cohere", "google", "google-interactions", "mistral", "ollama", "openai-chat"),
-        "openai-responses",
-    }
+_REPLIES = (
+    *("anthropic", "bedrock", "cohere", "google", "google-interactions", "mistral", "ollama", "openai-chat"),
+    "openai-responses",
 )
 """The names of the formats of which a whole thing is a reply."""
 _LOOK_AT = 4
@@ -41,8 +39,8 @@ def _recognises(records: Sequence[Any]) -> bool:
 
 def _is_chunk(record: Any) -> bool:
     """Whether the record is a reply that is also a chunk of a stream, as Google's are."""
-    known = format_of_whole(record)
-    return known is not None and known.is_item(record) and not has_conversation(record)
+    provider = format_of_whole(record)
+    return provider is not None and provider.is_item(record) and not has_conversation(record)
 
 
 def _is_conversation(record: Any) -> bool:
@@ -51,8 +49,8 @@ def _is_conversation(record: Any) -> bool:
 
 def _is_reply(record: Any) -> bool:
     """Whether the record is a provider's whole reply, not one of the messages of a conversation."""
-    known = format_of_whole(record)
-    return known is not None and known.name in _REPLIES and not is_message_line(record)
+    provider = format_of_whole(record)
+    return provider is not None and provider.name in _REPLIES and not is_message_line(record)
 
 
 def _flattened(records: Iterable[Any]) -> Iterator[Any]:
@@ -88,31 +86,31 @@ def _with_records(run: RecordedRun, records: list[Any]) -> RecordedRun:
     if not records:
         return run
     what = "1 record of the file holds" if len(records) == 1 else f"{len(records)} records of the file hold"
-    told = Diagnostic(f"{what} no messages.", "See the run's `extra`.")
-    transcript = replace(run.transcript, diagnostics=(*run.transcript.diagnostics, told))
+    diagnostic = Diagnostic(f"{what} no messages.", "See the run's `extra`.")
+    transcript = replace(run.transcript, diagnostics=(*run.transcript.diagnostics, diagnostic))
     return replace(run, transcript=transcript, extra={**run.extra, "records": records})
 
 
 def _runs(records: Iterable[Any]) -> Iterator[tuple[RecordedRun | None, Any]]:
     """Yields runs, and None with each record that holds no messages."""
     lines: list[Any] = []
-    names = _Names()
+    run_ids = _RunIds()
     for record in _flattened(records):
         if is_message_line(record):
             lines.append(record)
         elif _is_conversation(record):
             if lines:
-                yield names.put(read_lines(lines), {}), None
+                yield run_ids.put(read_lines(lines), {}), None
                 lines = []
             transcript, extra = read_conversation(record)
-            yield names.put(RecordedRun(id="", transcript=transcript, extra=extra), record), None
+            yield run_ids.put(RecordedRun(id="", transcript=transcript, extra=extra), record), None
         else:
             yield None, record
     if lines:
-        yield names.put(read_lines(lines), {}), None
+        yield run_ids.put(read_lines(lines), {}), None
 
 
-class _Names:
+class _RunIds:
     """Gives each run of a file an id of its own: the record's, or the number of the run."""
 
     def __init__(self) -> None:
@@ -123,10 +121,10 @@ class _Names:
         """Returns the run with its id, and with its title if the record has one."""
         self._number += 1
         fields = record if isinstance(record, Mapping) else {}
-        given = [str(fields[name]) for name in _IDS if isinstance(fields.get(name), str | int) and fields[name] != ""]
-        name = given[0] if given else str(self._number)
-        count = self._taken[name] = self._taken.get(name, 0) + 1
-        return replace(run, id=name if count == 1 else f"{name}-{count}", title=get(fields, "title", str) or "")
+        ids = (fields.get(name) for name in _IDS)
+        run_id = next((str(each) for each in ids if isinstance(each, str | int) and each != ""), str(self._number))
+        count = self._taken[run_id] = self._taken.get(run_id, 0) + 1
+        return replace(run, id=run_id if count == 1 else f"{run_id}-{count}", title=get(fields, "title", str) or "")
 
 
 MESSAGES = TraceFormat(

@@ -41,10 +41,10 @@ def _cell_runs(cell: Mapping[str, Any], number: int) -> Iterator[RecordedRun]:
     name = get(cell, "id", str) or f"cell-{number}"
     times = as_mapping(get(cell.get("metadata"), "execution"))
     began, ended = _time(times, _BEGINS), _time(times, _ENDS)
-    found = [each for output in get(cell, "outputs", list) or [] if (each := _transcript(output)) is not None]
-    for place, transcript in enumerate(found, 1):
+    transcripts = [each for output in get(cell, "outputs", list) or [] if (each := _transcript(output)) is not None]
+    for index, transcript in enumerate(transcripts, 1):
         yield RecordedRun(
-            id=name if place == 1 else f"{name}-{place}",
+            id=name if index == 1 else f"{name}-{index}",
             transcript=transcript,
             title=source.partition("\n")[0][:_TITLE],
             began=began,
@@ -58,8 +58,10 @@ def _transcript(output: Any) -> Transcript | None:
     data = as_mapping(get(output, "data"))
     html, markdown = _text(data.get("text/html")), _text(data.get("text/markdown"))
     if _CUT_OFF in html[:200]:
-        told = Diagnostic("The run was not finished when the notebook was saved.", "Its output is not in the file.")
-        return Transcript(diagnostics=(told,))
+        unfinished = Diagnostic(
+            "The run was not finished when the notebook was saved.", "Its output is not in the file."
+        )
+        return Transcript(diagnostics=(unfinished,))
     is_ours = "text/markdown" in data and any(root in html for root in _ROOTS)
     if not is_ours or markdown.startswith(_TABLE) or markdown == _NO_CALLS:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from toolcall_nb.core.events import Abort, Finish, Start
 from toolcall_nb.core.recording import Recording, is_recording_header, read_recording
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 
 
@@ -41,29 +42,18 @@ def _lines_of_run(lines: Iterator[Any], following: list[Any]) -> Iterator[Any]:
 
 
 def _run(recording: Recording, number: int) -> RecordedRun:
-    about = recording.run
-    title = about.get("title")
+    fields = recording.run
+    # a last reply without an end is that of a program that was stopped
+    ends = [event for _, event in recording.events if isinstance(event, Start | Finish | Abort)]
     return RecordedRun(
-        id=str(about.get("id") or number),
+        id=str(fields.get("id") or number),
         transcript=recording.transcript,
-        title=title if isinstance(title, str) else "",
+        title=get(fields, "title", str) or "",
         began=recording.began,
         seconds=recording.seconds,
-        extra={"run": about} if about else {},
-        is_unfinished=_is_unfinished(recording),
+        extra={"run": fields} if fields else {},
+        is_unfinished=bool(ends) and isinstance(ends[-1], Start),
     )
-
-
-def _is_unfinished(recording: Recording) -> bool:
-    """Whether the last reply of the recording has no end, since the program that wrote it was ended."""
-    is_open = False
-    for _, event in recording.events:
-        match event:
-            case Start():
-                is_open = True
-            case Finish() | Abort():
-                is_open = False
-    return is_open
 
 
 RECORDINGS = TraceFormat("recording", "a recording of a run, as `chat.recording.write` makes it", _recognises, _read)

@@ -1,9 +1,8 @@
 """Formats of spans: OpenTelemetry, Jaeger, Tempo, Langfuse, logfire, Phoenix and others. `SPAN_FORMATS` lists them.
 
-otlp.py, jaeger.py, langfuse.py and span_records.py read the containers into spans (span.py). conventions.py is the
-table of attributes; by it readings.py, tool_runs.py, history.py and recorded_parts.py read what a span says. tree.py
-arranges the spans of a trace, model_requests.py finds the requests in it, transcripts.py, joining.py and drafts.py make
-the transcript, and runs.py the run.
+otlp.py, jaeger.py, langfuse.py and span_records.py read the containers into spans; span.py arranges those of a trace as
+a tree. conventions.py is the table of attributes, by which readings.py, tool_runs.py, history.py and recorded_parts.py
+read them. transcripts.py and joining.py make the transcript of a trace, and runs.py the run.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _langfuse_runs(records: Iterable[Any], *, with_extra: bool) -> Iterator[Reco
     """Yields the runs of an export of Langfuse, whose traces are whole, so that one at a time is in memory."""
     unknown = 0
     for record in records:
-        for trace in record if isinstance(record, list) else [record]:
+        for trace in _traces(record):
             if not is_langfuse(trace):
                 unknown += 1
                 continue
@@ -45,18 +44,20 @@ def _langfuse_runs(records: Iterable[Any], *, with_extra: bool) -> Iterator[Reco
 
 
 def _has_langfuse(records: Sequence[Any]) -> bool:
-    return any(
-        is_langfuse(trace) for record in records for trace in (record[:5] if isinstance(record, list) else [record])
-    )
+    return any(is_langfuse(trace) for record in records for trace in _traces(record)[:5])
 
 
-_LANGFUSE = "exports of Langfuse: traces with their observations (JSON or JSON lines)"
+def _traces(record: Any) -> list[Any]:
+    return record if isinstance(record, list) else [record]
+
 
 SPAN_FORMATS = (
     _format("otlp", "OpenTelemetry traces as OTLP in JSON, also Tempo's (JSON or JSON lines)", is_otlp, read_otlp),
     _format("jaeger", "traces of Jaeger (JSON)", is_jaeger, read_jaeger),
     TraceFormat(
-        *("langfuse", _LANGFUSE, _has_langfuse),
+        "langfuse",
+        "exports of Langfuse: traces with their observations (JSON or JSON lines)",
+        _has_langfuse,
         read=partial(_langfuse_runs, with_extra=True),
         read_transcripts=partial(_langfuse_runs, with_extra=False),
     ),

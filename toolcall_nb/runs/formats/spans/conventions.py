@@ -8,17 +8,17 @@
     logfire        request_data, response_data, events, tool_arguments, pydantic_ai.all_messages
     Langfuse       langfuse.observation.*, which this package's reader of Langfuse's exports also writes
 
-In each table, the first attribute that has a value counts. `kind_of` decides what a span is, and
-readings.py reads the rest by these tables.
+In each table, the first attribute that has a value counts. `kind_of` decides what a span is, and `read_error` reads
+its error; readings.py and tool_runs.py read the other attributes by these tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from toolcall_nb.runs.formats.spans.span import Span
-from toolcall_nb.runs.formats.spans.values import as_object, attribute_names, unflatten
+from toolcall_nb.runs.formats.spans.values import as_object, attribute_names, first_text, unflatten
 
 SpanKind: TypeAlias = Literal["model", "tool", "agent", "other"]
 
@@ -30,13 +30,8 @@ _OPERATIONS: Mapping[str, SpanKind] = {
     ),
     **dict.fromkeys(("embeddings", "embedding", "rerank", "retrieval", "retriever", "memory"), "other"),
     **dict.fromkeys(("ai.generateText", "ai.streamText", "ai.generateObject", "ai.streamObject"), "model"),
-    **{
-        f"ai.{what}.do{how}": "model"
-        for what, how in (
-            *(("generateText", "Generate"), ("streamText", "Stream")),
-            *(("generateObject", "Generate"), ("streamObject", "Stream")),
-        )
-    },
+    **dict.fromkeys(("ai.generateText.doGenerate", "ai.streamText.doStream"), "model"),
+    **dict.fromkeys(("ai.generateObject.doGenerate", "ai.streamObject.doStream"), "model"),
     **dict.fromkeys(("llm", "generation"), "model"),
     **dict.fromkeys(("guardrail", "evaluator", "prompt", "parser", "event", "task"), "other"),
 }
@@ -140,22 +135,22 @@ CONTENT = frozenset(
 
 def kind_of(span: Span) -> SpanKind:
     """Returns what a span is, by the first convention that says so."""
-    given = span.attributes
-    if given.get("gen_ai.tool.name") == "(merged tools)":  # ADK's span around calls in parallel
+    attributes = span.attributes
+    if attributes.get("gen_ai.tool.name") == "(merged tools)":  # ADK's span around calls in parallel
         return "other"
-    names = attribute_names(given)
+    names = attribute_names(attributes)
     if names[_OF_RULES]:
         for rule in _RULES:
-            if (found := rule(span)) is not None:
-                return found
+            if (kind := rule(span)) is not None:
+                return kind
     for name in names[KIND_ATTRIBUTES]:
-        value = given.get(name)
-        found = _OPERATIONS.get(value) or _OPERATIONS.get(value.lower()) if isinstance(value, str) else None
-        if found is not None:
-            return found
-    if any(name in given for name in TOOL_NAMES[:2]):
+        value = attributes.get(name)
+        kind = _OPERATIONS.get(value) or _OPERATIONS.get(value.lower()) if isinstance(value, str) else None
+        if kind is not None:
+            return kind
+    if any(name in attributes for name in TOOL_NAMES[:2]):
         return "tool"
-    return "model" if any(name in given for name in _OF_MODELS) else "other"
+    return "model" if any(name in attributes for name in _OF_MODELS) else "other"
 
 
 _OF_MODELS = (
@@ -197,9 +192,9 @@ def _beeai_event(span: Span) -> SpanKind | None:
 
 def _pydantic_ai_run(span: Span) -> SpanKind | None:
     """Recognises the span of an agent's run, which also names a model and counts its tokens."""
-    given = span.attributes
-    has_history = "pydantic_ai.all_messages" in given or "all_messages_events" in given
-    return "agent" if has_history or ("agent_name" in given and "model_name" in given) else None
+    names = span.attributes.keys()
+    has_history = "pydantic_ai.all_messages" in names or "all_messages_events" in names
+    return "agent" if has_history or {"agent_name", "model_name"} <= names else None
 
 
 def _openinference_tool(span: Span) -> SpanKind | None:
@@ -226,5 +221,32 @@ _OF_RULES = (
 
 def spread_value(attributes: Mapping[str, Any], name: str) -> Any:
     """Returns an attribute, or the value that is spread over attributes whose names begin with it."""
-    found = attributes.get(name)
-    return unflatten(attributes, name) if found is None or isinstance(found, dict) else found
+    value = attributes.get(name)
+    return unflatten(attributes, name) if value is None or isinstance(value, dict) else value
+
+
+_ERROR_ATTRIBUTES = (*ERRORS, "langfuse.observation.level", "error.type")
+
+
+def read_error(span: Span) -> str | None:
+    """Returns the error with which a span ended, which may be empty; None if it did not fail."""
+    exceptions = list(exceptions_in(span)) if span.events else []
+    if not exceptions and span.status != "error" and span.attributes.keys().isdisjoint(_ERROR_ATTRIBUTES):
+        return None
+    message = first_text(span.attributes, ERRORS)
+    if span.text("langfuse.observation.level") == "ERROR":
+        return span.text("langfuse.observation.status_message") or message
+    failed = span.status == "error" or message or "error.type" in span.attributes
+    if not failed and (not exceptions or span.status == "ok"):
+        return None
+    kinds = [first_text(each, ("exception.type",)).rpartition(".")[2] for each in exceptions]
+    texts = [first_text(each, ("exception.message",)) for each in exceptions]
+    for kind, text in zip(kinds, texts, strict=True):
+        if text:
+            return f"{kind}: {text}" if kind else text
+    return span.status_message or message or next(filter(None, kinds), "") or span.text("error.type")
+
+
+def exceptions_in(span: Span) -> Iterator[Mapping[str, Any]]:
+    """Yields the fields of the exceptions that were recorded while the span was open."""
+    return (event.attributes for event in span.events if event.name == "exception")

@@ -13,15 +13,15 @@ from msgspec import Struct
 
 from toolcall_nb.core.transcript import Role, TextPart
 from toolcall_nb.runs.formats.spans.recorded_parts import (
-    AskedCall,
     CallResult,
     RecordedPart,
+    RequestedCall,
     is_left_out,
     only_text,
     read_call,
     read_part,
 )
-from toolcall_nb.runs.formats.spans.values import as_list, as_object, read_json_text
+from toolcall_nb.runs.formats.spans.values import as_list, as_object, first_text, read_json_text
 
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("system", "developer", "SystemMessage"), "system"),
@@ -46,41 +46,41 @@ class RecordedMessage(Struct, frozen=True):
     finish_reason: str | None = None
 
 
-def read_messages(given: Any, role: Role = "user", levels: int = _MAX_LEVELS) -> list[RecordedMessage]:
+def read_messages(value: Any, role: Role = "user", levels: int = _MAX_LEVELS) -> list[RecordedMessage]:
     """Reads a list of messages, one message, or an object that contains them; ``role`` is that of a bare text."""
-    given = read_json_text(given)
-    if isinstance(given, str):
-        return [] if is_left_out(given) else [RecordedMessage(role, (TextPart(given),))]
+    value = read_json_text(value)
+    if isinstance(value, str):
+        return [] if is_left_out(value) else [RecordedMessage(role, (TextPart(value),))]
     if levels == 0:
         return []
-    if isinstance(given, list):
-        if _is_pair(given):
-            return read_messages({"role": given[0], "content": given[1]}, role, levels)
-        if given and all(map(_is_part, given)):
-            return _some(RecordedMessage(role, tuple(part for item in given if (part := read_part(item)) is not None)))
-        return [message for item in given for message in read_messages(item, role, levels - 1)]
-    if not isinstance(given, dict) or not given:
+    if isinstance(value, list):
+        if len(value) == 2 and all(isinstance(item, str) for item in value) and value[0] in _ROLES:  # LangChain's
+            return read_messages({"role": value[0], "content": value[1]}, role, levels)
+        if value and all(map(_is_part, value)):
+            return _nonempty(RecordedMessage(role, _read_parts(value)))
+        return [message for item in value for message in read_messages(item, role, levels - 1)]
+    if not isinstance(value, dict) or not value:
         return []
-    if _is_message(given):
-        return _some(_read_message(given, role))
-    return list(_within(given, role, levels - 1))
+    if _is_message(value):
+        return _nonempty(_read_message(value, role))
+    return list(_within(value, role, levels - 1))
 
 
 class HistoryReader:
-    """Reads the histories of a trace. Each request tells the one before it again, so only what differs is read."""
+    """Reads the histories of a trace. Each request repeats that of the one before it, so only what differs is read."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []
         self._read: list[list[RecordedMessage]] = []
 
-    def read(self, given: Any) -> list[RecordedMessage]:
+    def read(self, value: Any) -> list[RecordedMessage]:
         """Reads what `read_messages` reads."""
-        given = read_json_text(given)
-        if not isinstance(given, list) or not given or all(map(_is_part, given)):
-            return read_messages(given)
-        same = _equal_items(self._items, given)
-        new = [read_messages(item, levels=_MAX_LEVELS - 1) for item in given[same:]]
-        self._items, self._read = given, self._read[:same] + new
+        value = read_json_text(value)
+        if not isinstance(value, list) or not value or all(map(_is_part, value)):
+            return read_messages(value)
+        same = _equal_items(self._items, value)
+        new = [read_messages(item, levels=_MAX_LEVELS - 1) for item in value[same:]]
+        self._items, self._read = value, self._read[:same] + new
         return [message for messages in self._read for message in messages]
 
 
@@ -92,7 +92,7 @@ def _equal_items(a: list[Any], b: list[Any]) -> int:
         return 0
 
 
-def _some(message: RecordedMessage) -> list[RecordedMessage]:
+def _nonempty(message: RecordedMessage) -> list[RecordedMessage]:
     return [message] if message.parts or message.finish_reason else []
 
 
@@ -101,21 +101,20 @@ def _is_message(fields: Mapping[str, Any]) -> bool:
         return True
     if isinstance(fields.get("message"), dict):
         return not fields.keys() & {"messages", "contents"}
-    kind = fields.get("type")
-    if isinstance(kind, str) and (kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning"):
+    kind = first_text(fields, ("type",))
+    if kind in _CALL_ITEMS or kind in _RESULT_ITEMS or kind == "reasoning":
         return True
     is_named = "role" in fields or kind in _ROLES or kind in _RESULT_ROLES or "event.name" in fields
     return is_named or "kwargs" in fields or ("content" in fields and not fields.keys() & {"messages", "contents"})
 
 
-def _is_pair(items: list[Any]) -> bool:
-    """Whether a list is a message as LangChain accepts it: a role and a text."""
-    return len(items) == 2 and all(isinstance(item, str) for item in items) and items[0] in _ROLES
-
-
 def _is_part(item: Any) -> bool:
     fields = as_object(item)
-    return "role" not in fields and (fields.get("type") in ("text", "tool_call", "tool_use", "tool-call", "thinking"))
+    return "role" not in fields and fields.get("type") in ("text", "tool_call", "tool_use", "tool-call", "thinking")
+
+
+def _read_parts(items: list[Any]) -> tuple[RecordedPart, ...]:
+    return tuple([part for item in items if (part := read_part(item)) is not None])
 
 
 def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[RecordedMessage]:
@@ -129,63 +128,48 @@ def _within(fields: Mapping[str, Any], role: Role, levels: int) -> Iterator[Reco
             yield from read_messages(fields[name], role, levels)
             return
     if fields.get("toolName") or (fields.get("name") and "arguments" in fields):
-        yield from _some(RecordedMessage("assistant", tuple(filter(None, [read_call(fields)]))))
+        yield from _nonempty(RecordedMessage("assistant", tuple(filter(None, [read_call(fields)]))))
     elif isinstance(fields.get("text"), str):
         reason = fields.get("finish_reason")
         yield RecordedMessage(role, (TextPart(fields["text"]),), reason if isinstance(reason, str) else None)
 
 
-def _read_message(given: Mapping[str, Any], default: Role) -> RecordedMessage:
-    if given.keys() <= _OWN_FORM and isinstance(given.get("parts"), list):
-        return _read_own_form(given, default)
-    fields = _unwrapped(given)
-    named = _role_name(fields)
-    role = _ROLES.get(named, default)
-    reason = fields.get("finish_reason", given.get("finish_reason"))
-    kind = fields.get("type")
+def _read_message(message: Mapping[str, Any], default: Role) -> RecordedMessage:
+    has_only_parts = message.keys() <= _OWN_FORM and isinstance(message.get("parts"), list)
+    fields = message if has_only_parts else _unwrapped(message)
+    role_name, kind = _role_name(fields), first_text(fields, ("type",))
     if kind in _CALL_ITEMS:
         return RecordedMessage("assistant", tuple(filter(None, [read_call(fields)])))
-    if kind in _RESULT_ITEMS or named in _RESULT_ROLES:
-        parts = tuple(_results(fields))
-        return RecordedMessage("user", parts)
+    if kind in _RESULT_ITEMS or role_name in _RESULT_ROLES:
+        return RecordedMessage("user", tuple(_results(fields)))
     if kind == "reasoning":
         return RecordedMessage("assistant", tuple(filter(None, [read_part(fields)])))
-    return RecordedMessage(role, tuple(_parts(fields)), reason if isinstance(reason, str) else None)
+    parts = _read_parts(fields["parts"]) if has_only_parts else tuple(_parts(fields))
+    reason = fields.get("finish_reason", message.get("finish_reason"))
+    return RecordedMessage(_ROLES.get(role_name, default), parts, reason if isinstance(reason, str) else None)
 
 
-def _read_own_form(fields: Mapping[str, Any], default: Role) -> RecordedMessage:
-    """Reads a message in OpenTelemetry's own form, which has everything in its parts."""
-    named = _role_name(fields)
-    parts = tuple([part for item in fields["parts"] if (part := read_part(item)) is not None])
-    if named in _RESULT_ROLES:
-        return RecordedMessage(
-            "user", tuple([part for part in parts if isinstance(part, CallResult)]) or tuple(_results(fields))
-        )
-    reason = fields.get("finish_reason")
-    return RecordedMessage(_ROLES.get(named, default), parts, reason if isinstance(reason, str) else None)
-
-
-def _unwrapped(given: Mapping[str, Any]) -> Mapping[str, Any]:
+def _unwrapped(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the fields of a message that is within ``message`` or ``kwargs``, with those around it."""
-    if isinstance(given.get("data"), dict) and isinstance(given.get("type"), str) and "content" in given["data"]:
-        return {**given["data"], "type": given["type"]}  # another form of LangChain's
-    fields = given
+    data, fields = message.get("data"), message
+    if isinstance(data, dict) and isinstance(message.get("type"), str) and "content" in data:
+        return {**data, "type": message["type"]}  # another form of LangChain's
     for name in ("message", "kwargs"):  # in a generation of LangChain, one is within the other
         if isinstance(fields.get(name), dict):
             kind = as_list(fields.get("id"))[-1:]  # LangChain's own form: {"id": […, "HumanMessage"], "kwargs": {…}}
             around = {key: value for key, value in fields.items() if key not in (name, "id", "type", "lc")}
             fields = {**around, **({"type": kind[0]} if kind else {}), **fields[name]}
-    if fields is not given:
+    if fields is not message:
         return fields
-    content = as_object(given.get("content"))
-    return {**given, "role": content["role"]} if isinstance(content.get("role"), str) else given  # Google's, in ADK
+    content = as_object(message.get("content"))  # Google's, in ADK
+    return {**message, "role": content["role"]} if isinstance(content.get("role"), str) else message
 
 
 def _role_name(fields: Mapping[str, Any]) -> str:
     for name in ("role", "type"):
-        found = fields.get(name)
-        if isinstance(found, str) and (found in _ROLES or found in _RESULT_ROLES):
-            return found
+        role = fields.get(name)
+        if isinstance(role, str) and (role in _ROLES or role in _RESULT_ROLES):
+            return role
     event = fields.get("event.name")
     return event.removeprefix("gen_ai.").partition(".")[0] if isinstance(event, str) else ""
 
@@ -194,9 +178,8 @@ def _results(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
     """Yields the results in a message of the role ``tool``: its own, or those in its parts."""
     parts = fields.get("parts") if isinstance(fields.get("parts"), list) else fields.get("content")
     items = as_list(read_json_text(parts))
-    found = [part for item in items if isinstance(part := read_part(item), CallResult)]
-    if found:
-        yield from found
+    if results := [part for item in items if isinstance(part := read_part(item), CallResult)]:
+        yield from results
         return
     call_id = next((fields[name] for name in ("tool_call_id", "call_id", "id") if fields.get(name)), None)
     output = fields.get("output", fields.get("content", fields.get("contents", parts)))
@@ -221,29 +204,24 @@ def is_tool_definition(content: Any) -> bool:
 def _parts(fields: Mapping[str, Any]) -> Iterator[RecordedPart]:
     for name in ("reasoning_content", "reasoning"):
         if isinstance(fields.get(name), str) and fields[name]:
-            found = read_part({"type": "reasoning", "text": fields[name]})
-            yield from [found] if found else []
+            yield from _read_parts([{"type": "reasoning", "text": fields[name]}])
             break
     content = next((fields[name] for name in ("parts", "contents", "content") if fields.get(name) is not None), None)
     if isinstance(content, str) and (content.startswith(("[{", '{"parts"')) or fields.get("role") == "model"):
         content = read_json_text(content)
     if isinstance(content, dict) and isinstance(content.get("parts"), list):
         content = content["parts"]
-    for item in content if isinstance(content, list) else [content]:
-        if (part := read_part(item)) is not None:
-            yield part
-    yield from _calls(fields)
+    yield from _read_parts(content if isinstance(content, list) else [content])
+    if not fields.keys().isdisjoint(_HOLDERS):
+        yield from _calls(fields)
 
 
-def _calls(fields: Mapping[str, Any]) -> Iterator[AskedCall]:
-    if fields.keys().isdisjoint(_HOLDERS):
-        return
-    inner = as_object(fields.get("additional_kwargs"))
-    for holder in (fields, inner):
+def _calls(fields: Mapping[str, Any]) -> Iterator[RequestedCall]:
+    for holder in (fields, as_object(fields.get("additional_kwargs"))):
         calls = as_list(read_json_text(holder.get("tool_calls"))) or as_list(holder.get("toolCalls"))
         single = holder.get("function_call")
-        for given in calls or ([single] if isinstance(single, dict) and single.get("name") else []):
-            if (call := read_call(as_object(given))) is not None:
+        for item in calls or ([single] if isinstance(single, dict) and single.get("name") else []):
+            if (call := read_call(as_object(item))) is not None:
                 yield call
         if calls:
             return

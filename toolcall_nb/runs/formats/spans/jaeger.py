@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import Object
 from toolcall_nb.runs.formats.spans.otlp import status_of
 from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanFile
 from toolcall_nb.runs.formats.spans.values import as_list, as_object, read_id, read_time, read_whole_number
@@ -23,8 +23,7 @@ def read_jaeger(record: Any) -> SpanFile:
     file = SpanFile()
     for trace in _traces(record):
         processes = as_object(trace.get("processes"))
-        for given in as_list(trace.get("spans")):
-            fields = as_object(given)
+        for fields in map(as_object, as_list(trace.get("spans"))):
             if "spanID" not in fields:
                 file.unknown += 1
                 continue
@@ -39,6 +38,8 @@ def _traces(record: Any) -> list[Mapping[str, Any]]:
 
 def _read_span(fields: Mapping[str, Any], trace: str, processes: Mapping[str, Any]) -> Span:
     tags = _read_tags(fields.get("tags"))
+    references = map(as_object, as_list(fields.get("references")))
+    parents = [each for each in references if each.get("refType", "CHILD_OF") == "CHILD_OF"]
     process = as_object(processes.get(str(fields.get("processID")), fields.get("process")))
     start, duration = read_time(fields.get("startTime"), _MICROSECOND), read_whole_number(fields.get("duration"))
     has_length = start is not None and duration is not None and duration >= 0
@@ -49,7 +50,7 @@ def _read_span(fields: Mapping[str, Any], trace: str, processes: Mapping[str, An
     return Span(
         trace=read_id(fields.get("traceID")) or trace,
         id=read_id(fields.get("spanID")),
-        parent=_parent_of(fields) or None,
+        parent=read_id(parents[0].get("spanID") if parents else fields.get("parentSpanID")) or None,
         name=str(fields.get("operationName") or ""),
         kind=kind,
         start=start,
@@ -63,27 +64,19 @@ def _read_span(fields: Mapping[str, Any], trace: str, processes: Mapping[str, An
     )
 
 
-def _parent_of(fields: Mapping[str, Any]) -> str:
-    references = [as_object(reference) for reference in as_list(fields.get("references"))]
-    children = [each for each in references if each.get("refType", "CHILD_OF") == "CHILD_OF"]
-    return read_id(children[0].get("spanID") if children else fields.get("parentSpanID"))
+def _read_tags(items: Any) -> Object:
+    tags: Object = {}
+    for tag in map(as_object, as_list(items)):
+        if "key" in tag:
+            value = tag.get("value")
+            # an int64 is a string in JavaScript, whose numbers are too small for it
+            number = read_whole_number(value) if tag.get("type") == "int64" else None
+            tags[str(tag["key"])] = value if number is None else number
+    return tags
 
 
-def _read_tags(given: Any) -> Object:
-    tags = [as_object(tag) for tag in as_list(given)]
-    return {str(tag["key"]): _read_tag(tag) for tag in tags if "key" in tag}
-
-
-def _read_tag(tag: Mapping[str, Any]) -> Json:
-    value = tag.get("value")
-    if tag.get("type") == "int64":  # a string in JavaScript, whose numbers are too small for it
-        number = read_whole_number(value)
-        return value if number is None else number
-    return value
-
-
-def _read_log(given: Any) -> SpanEvent:
-    log = as_object(given)
+def _read_log(item: Any) -> SpanEvent:
+    log = as_object(item)
     fields = _read_tags(log.get("fields"))
     name = fields.pop("event", fields.pop("name", ""))
     return SpanEvent(name=str(name), time=read_time(log.get("timestamp"), _MICROSECOND), attributes=fields)

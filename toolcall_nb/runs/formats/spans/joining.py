@@ -1,21 +1,26 @@
-"""Joins the calls of a conversation: what a model asked for, what a tool's span recorded, what the next request told.
+"""Joins the reports of each call: by the model that requested it, by the tool's span, and by the next request.
 
 The same call appears up to four times in a trace. `CallRegister` finds it again by its id, else by its name and
-arguments in order, since some instrumentations number the calls of each answer anew, or have no ids.
+arguments in order, since some instrumentations number the calls of each answer anew, or have no ids. A `MessageDraft`
+collects the calls and other parts of a message; `finish_drafts` makes them messages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from itertools import islice
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.transcript import State, ToolCall
-from toolcall_nb.runs.formats.spans.recorded_parts import AskedCall, CallResult
+from toolcall_nb.core.transcript import Message, Part, Role, State, ToolCall
+from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata
+from toolcall_nb.runs.formats.spans.recorded_parts import CallResult, RequestedCall
 from toolcall_nb.runs.formats.spans.tool_runs import ToolRun
 
 _MOST_OPEN = 64
@@ -25,14 +30,15 @@ _MOST_OPEN = 64
 class JoinedCall(Struct, eq=False):
     """One call, with all that the trace says of it.
 
-    ``parent`` is the call that it ran inside of, and ``log`` the texts of a sub-agent that ran inside of it.
+    ``requested`` is the call as a model wrote it, ``run`` as its span recorded it, and ``result`` what the next request
+    has of it. ``parent`` is the call that it ran inside of, and ``log`` the texts of a sub-agent inside of it.
     """
 
     name: str
     id: str | None = None
-    asked: AskedCall | None = None
+    requested: RequestedCall | None = None
     run: ToolRun | None = None
-    told: CallResult | None = None
+    result: CallResult | None = None
     parent: JoinedCall | None = None
     started: float | None = None
     seconds: float | None = None
@@ -45,42 +51,37 @@ class JoinedCall(Struct, eq=False):
     @property
     def input(self) -> Json | Missing:
         """The arguments: those that the model wrote, else those of the span."""
-        if self.asked is not None and self.asked.input is not MISSING:
-            return self.asked.input
+        if self.requested is not None and self.requested.input is not MISSING:
+            return self.requested.input
         return MISSING if self.run is None else self.run.input
 
     def tool_call(self) -> ToolCall:
         """Returns the call as a part of a transcript, the same one each time. All must be known but the tokens."""
         if self.part is None:
-            self.part = self._make_part()
+            state, output, error = self._end()
+            self.part = ToolCall(
+                id=self.final_id,
+                name=self.name,
+                state=state,
+                input={} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input,
+                output=output,
+                error=error,
+                log="\n\n".join(self.log),
+                traceback=self.run.traceback if self.run is not None else None,
+                provider_executed=True if self.requested is not None and self.requested.provider_executed else None,
+                tool_metadata={"parent": self.parent.final_id} if self.parent is not None else None,
+                extra=self.extra,
+                record=CallRecord(started=self.started, seconds=self.seconds),
+            )
         return self.part
-
-    def _make_part(self) -> ToolCall:
-        state, output, error = self._end()
-        given = {} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input
-        metadata: Object = {"parent": self.parent.final_id} if self.parent is not None else {}
-        return ToolCall(
-            id=self.final_id,
-            name=self.name,
-            state=state,
-            input=given,
-            output=output,
-            error=error,
-            log="\n\n".join(self.log),
-            traceback=self.run.traceback if self.run is not None else None,
-            provider_executed=True if self.asked is not None and self.asked.provider_executed else None,
-            tool_metadata=metadata or None,
-            extra=self.extra,
-            record=CallRecord(started=self.started, seconds=self.seconds),
-        )
 
     def _end(self) -> tuple[State, Json | Missing, str | None]:
         output = MISSING if self.run is None else self.run.output
-        if output is MISSING and self.told is not None:
-            output = self.told.output
+        if output is MISSING and self.result is not None:
+            output = self.result.output
         if self.run is not None and self.run.error is not None:
             return State.OUTPUT_ERROR, MISSING if output == self.run.error else output, self.run.error
-        if self.told is not None and self.told.is_error:
+        if self.result is not None and self.result.is_error:
             return State.OUTPUT_ERROR, MISSING, output if isinstance(output, str) else json_text(output)
         if output is not MISSING or (self.run is not None and self.has_ended):
             return State.OUTPUT_AVAILABLE, None if output is MISSING else output, None
@@ -104,11 +105,11 @@ class CallIndex:
 
     def waiting(self, key: Hashable) -> JoinedCall | None:
         """Returns the first call that waits for its run."""
-        calls, at = self.all(key), self._next.get(key, 0)
-        while at < len(calls) and calls[at].run is not None:
-            at += 1
-        self._next[key] = at
-        return calls[at] if at < len(calls) else None
+        calls, index = self.all(key), self._next.get(key, 0)
+        while index < len(calls) and calls[index].run is not None:
+            index += 1
+        self._next[key] = index
+        return calls[index] if index < len(calls) else None
 
 
 class CallRegister:
@@ -123,39 +124,33 @@ class CallRegister:
     @property
     def by_input(self) -> CallIndex:
         """The calls by name and arguments. Most traces have ids, so the arguments are written as keys only here."""
-        for name, given, call in self._not_by_input:
-            self._by_input.add(_input_key(name, given), call)
+        for name, arguments, call in self._not_by_input:
+            self._by_input.add(_input_key(name, arguments), call)
         self._not_by_input.clear()
         return self._by_input
 
-    def ask(self, asked: AskedCall) -> JoinedCall:
-        """Adds a call that an answer asks for. If its span came before, it is that call."""
-        if asked.id and (found := self.by_id.all(asked.id)) and found[-1].asked is None:
-            found[-1].asked = asked
-            return found[-1]
-        return self.add(JoinedCall(asked.name, asked.id, asked=asked))
+    def request(self, requested: RequestedCall) -> JoinedCall:
+        """Adds a call that an answer requests. If its span came before, it is that call."""
+        if requested.id and (calls := self.by_id.all(requested.id)) and calls[-1].requested is None:
+            calls[-1].requested = requested
+            return calls[-1]
+        return self.add(JoinedCall(requested.name, requested.id, requested=requested))
 
     def run(self, run: ToolRun) -> JoinedCall | None:
-        """Gives a tool's run to the call that asked for it; returns None if there is none."""
-        call = self._waiting_for(run)
-        if call is not None:
-            call.run = run
-            if run.id and run.id != call.id:
-                self.by_id.add(run.id, call)
+        """Gives a tool's run to the call that requested it; returns None if there is none."""
+        call = self.by_id.waiting(run.id) if run.id else None
+        if call is None and run.input is not MISSING:
+            call = self.by_input.waiting(_input_key(run.name, run.input))
+        if call is None and run.id:
+            call = self.everywhere.waiting((run.id, run.name))
+        if call is None:
+            call = self.by_name.waiting(run.name)
+            if call is None or (run.id and call.id and MISSING not in (run.input, call.input)):
+                return None  # both say which call they are, and differ
+        call.run = run
+        if run.id and run.id != call.id:
+            self.by_id.add(run.id, call)
         return call
-
-    def _waiting_for(self, run: ToolRun) -> JoinedCall | None:
-        found = self.by_id.waiting(run.id) if run.id else None
-        if found is None and run.input is not MISSING:
-            found = self.by_input.waiting(_input_key(run.name, run.input))
-        if found is not None:
-            return found
-        if run.id and (elsewhere := self.everywhere.waiting((run.id, run.name))) is not None:
-            return elsewhere
-        other = self.by_name.waiting(run.name)
-        if other is None or (run.id and other.id and MISSING not in (run.input, other.input)):
-            return None  # both say which call they are, and differ
-        return other
 
     def add(self, call: JoinedCall) -> JoinedCall:
         """Adds a new call."""
@@ -163,8 +158,8 @@ class CallRegister:
             self.by_id.add(call.id, call)
             self.everywhere.add((call.id, call.name), call)
         self.by_name.add(call.name, call)
-        if (given := call.input) is not MISSING:
-            self._not_by_input.append((call.name, given, call))
+        if (arguments := call.input) is not MISSING:
+            self._not_by_input.append((call.name, arguments, call))
         return call
 
 
@@ -173,66 +168,143 @@ def is_same_value(a: Json | Missing, b: Json | Missing) -> bool:
     return a is b or (MISSING not in (a, b) and json_text(a) == json_text(b))
 
 
-def _input_key(name: str, given: Json) -> tuple[str, str]:
-    return name, json_text(given)
+def _input_key(name: str, arguments: Json) -> tuple[str, str]:
+    return name, json_text(arguments)
 
 
 class HistoryMatcher:
-    """Finds the calls and results of one history among the known calls. Each call is in a history once."""
+    """Finds the calls and results of one history among those of the register. Each call is in a history once."""
 
     def __init__(self, register: CallRegister) -> None:
         self._register = register
-        self._told: set[int] = set()
+        self._matched: set[int] = set()
         self._next: dict[tuple[int, Hashable], int] = {}
-        self._open: dict[int, JoinedCall] = {}  # told in this history, without their results so far
+        self._open: dict[int, JoinedCall] = {}  # matched in this history, without their results so far
         self._latest: dict[str, JoinedCall] = {}
 
-    def call(self, asked: AskedCall) -> JoinedCall | None:
-        """Returns the known call that a history tells of; None for a new one."""
+    def call(self, requested: RequestedCall) -> JoinedCall | None:
+        """Returns the call of the register that is in the history; None for a new one."""
         register = self._register
-        found = self._untold(register.by_id, asked.id) if asked.id else None
-        if found is None and asked.input is not MISSING:
-            found = self._untold(register.by_input, _input_key(asked.name, asked.input))
-        if found is None and asked.input is MISSING:
-            found = self._untold(register.by_name, asked.name)
-        if found is None and asked.id:
-            same = register.everywhere.all((asked.id, asked.name))[-1:]
-            is_told = any(id(call) in self._told or not is_same_value(call.input, asked.input) for call in same)
-            found = same[0] if same and not is_told else None
-        if found is not None:
-            self.tell(found, asked)
-        return found
+        call = self._unmatched(register.by_id, requested.id) if requested.id else None
+        if call is None and requested.input is not MISSING:
+            call = self._unmatched(register.by_input, _input_key(requested.name, requested.input))
+        if call is None and requested.input is MISSING:
+            call = self._unmatched(register.by_name, requested.name)
+        if call is None and requested.id:
+            for other in register.everywhere.all((requested.id, requested.name))[-1:]:
+                if id(other) not in self._matched and is_same_value(other.input, requested.input):
+                    call = other
+        if call is not None:
+            self.match(call, requested)
+        return call
 
-    def _untold(self, index: CallIndex, key: Hashable) -> JoinedCall | None:
-        calls, at = index.all(key), self._next.get((id(index), key), 0)
-        while at < len(calls) and id(calls[at]) in self._told:
-            at += 1
-        self._next[id(index), key] = at
-        return calls[at] if at < len(calls) else None
+    def _unmatched(self, calls_by_key: CallIndex, key: Hashable) -> JoinedCall | None:
+        calls, index = calls_by_key.all(key), self._next.get((id(calls_by_key), key), 0)
+        while index < len(calls) and id(calls[index]) in self._matched:
+            index += 1
+        self._next[id(calls_by_key), key] = index
+        return calls[index] if index < len(calls) else None
 
-    def tell(self, call: JoinedCall, asked: AskedCall) -> None:
-        """Notes that this history tells of the call."""
-        call.asked = call.asked or asked
-        self._told.add(id(call))
+    def match(self, call: JoinedCall, requested: RequestedCall) -> None:
+        """Notes that the call is in this history."""
+        call.requested = call.requested or requested
+        self._matched.add(id(call))
         self._open[id(call)] = call
-        if asked.id:
-            self._latest[asked.id] = call
+        if requested.id:
+            self._latest[requested.id] = call
 
     def result(self, result: CallResult) -> JoinedCall | None:
         """Gives a result to its call; returns None if the call is not known."""
         call = self._call_of(result)
         if call is not None:
             self._open.pop(id(call), None)
-            call.told = call.told or result
+            call.result = call.result or result
         return call
 
     def _call_of(self, result: CallResult) -> JoinedCall | None:
         if result.id:
-            known = self._register.by_id.all(result.id)
-            if (found := self._latest.get(result.id) or (known[-1] if known else None)) is not None:
-                return found
+            calls = self._register.by_id.all(result.id)
+            if (call := self._latest.get(result.id) or (calls[-1] if calls else None)) is not None:
+                return call
         waiting = list(islice(self._open.values(), _MOST_OPEN))
         if result.name or not result.id:
-            return next((call for call in waiting if result.name in (None, call.name)), None)
-        numbered = [call for call in waiting if result.id.startswith(call.name)]  # ADK's ids are names with a number
-        return numbered[0] if numbered else None
+            return next((each for each in waiting if result.name in (None, each.name)), None)
+        # ADK's ids are names with a number
+        return next((each for each in waiting if result.id.startswith(each.name)), None)
+
+
+class MessageDraft(Struct, eq=False):
+    """A message that is not complete."""
+
+    role: Role
+    parts: list[Part | JoinedCall] = field(default_factory=list)
+    requests: list[RequestDraft] = field(default_factory=list)
+    cut: str | None = None
+
+
+class RequestDraft(Struct, eq=False):
+    """A request to a model, with the calls that its answer requested."""
+
+    usage: RequestUsage
+    calls: list[JoinedCall] = field(default_factory=list)
+
+
+def finish_drafts(
+    drafts: Iterable[MessageDraft], conversations: Iterable[Sequence[RequestDraft]]
+) -> tuple[Message, ...]:
+    """Returns the messages. ``conversations`` are the requests of each conversation, in order."""
+    kept = [draft for draft in drafts if draft.parts or draft.requests]
+    for draft in kept:
+        draft.parts = _nested(draft.parts)
+    _give_ids(part for draft in kept for part in draft.parts if isinstance(part, JoinedCall))
+    for requests in conversations:
+        for before, after in pairwise(requests):
+            calls = [call.tool_call() for call in before.calls]
+            ended = [call for call in calls if call.is_final and not call.provider_executed]
+            added = estimate_result_tokens(ended, before.usage.usage, after.usage.usage)
+            before.usage = replace(before.usage, added=added)
+            for call in calls:
+                call.record.tokens = added.get(call.id)
+    return tuple(map(_message, kept))
+
+
+def _nested(parts: list[Part | JoinedCall]) -> list[Part | JoinedCall]:
+    """Returns the parts, each call followed by those that ran inside of it."""
+    inner = [part for part in parts if isinstance(part, JoinedCall) and part.parent is not None]
+    if not inner:
+        return parts
+    inside: dict[int, list[JoinedCall]] = {}
+    in_message = {id(part) for part in parts}
+    for call in inner:
+        if id(call.parent) in in_message:
+            inside.setdefault(id(call.parent), []).append(call)
+    nested = {id(call) for calls in inside.values() for call in calls}
+    ordered: list[Part | JoinedCall] = []
+    waiting = [part for part in reversed(parts) if id(part) not in nested]
+    while waiting:
+        ordered.append(part := waiting.pop())
+        waiting += reversed(inside.get(id(part), ()))
+    return ordered
+
+
+def _give_ids(calls: Iterable[JoinedCall]) -> None:
+    """Gives each call an id that no other has: its own, else that of its span, else a number."""
+    taken: set[str] = set()
+    numbers: Counter[str] = Counter()
+    for call in calls:
+        ids = [each for each in (call.id, call.run.id if call.run is not None else None) if each and each.strip()]
+        final_id = next((each for each in ids if each not in taken), None)
+        stem = ids[0] if ids else "tool-call"
+        while final_id is None or final_id in taken:
+            numbers[stem] += 1
+            final_id = f"{stem}-{numbers[stem]}"
+        call.final_id = final_id
+        taken.add(final_id)
+
+
+def _message(draft: MessageDraft) -> Message:
+    usages = [request.usage for request in draft.requests]
+    model = next((usage.model for usage in reversed(usages) if usage.model), None)
+    metadata: Mapping[str, Any] = {**({"model": model} if model else {}), **to_metadata(usages)}
+    parts = tuple(part.tool_call() if isinstance(part, JoinedCall) else part for part in draft.parts)
+    return Message(draft.role, parts, metadata=dict(metadata), finish_reason=draft.cut)

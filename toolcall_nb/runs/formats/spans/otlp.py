@@ -7,7 +7,7 @@ exporters write, are read too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from toolcall_nb.core.events import Object
@@ -23,6 +23,7 @@ from toolcall_nb.runs.formats.spans.values import (
 )
 
 _RESOURCES = ("resourceSpans", "resource_spans", "batches", "resourceLogs", "resource_logs")
+_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs")
 _KINDS = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
 _HAS_REMOTE_BITS, _IS_REMOTE = 0x100, 0x200
 
@@ -37,11 +38,11 @@ def read_otlp(record: Any) -> SpanFile:
     file = SpanFile()
     for request in _requests(record):
         for name in _RESOURCES:
-            for given in as_list(request.get(name)):
-                resource = as_object(given)
-                about = read_attributes(as_object(resource.get("resource")).get("attributes"))
-                for scope in _scopes(resource):
-                    _read_scope(scope, about, file)
+            for group in map(as_object, as_list(request.get(name))):
+                resource = read_attributes(as_object(group.get("resource")).get("attributes"))
+                for scope_name in _SCOPES:
+                    for scope in map(as_object, as_list(group.get(scope_name))):
+                        _read_scope(scope, resource, file)
     return file
 
 
@@ -52,42 +53,33 @@ def _requests(record: Any) -> list[Mapping[str, Any]]:
     ]
 
 
-def _scopes(resource: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for name in ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs", "scope_logs"):
-        yield from map(as_object, as_list(resource.get(name)))
-
-
 def _read_scope(scope: Mapping[str, Any], resource: Object, file: SpanFile) -> None:
-    about = as_object(scope.get("scope") or scope.get("instrumentationLibrary"))
-    name = about.get("name") if isinstance(about.get("name"), str) else ""
-    for given in as_list(scope.get("spans")):
-        span = _read_span(given, resource, str(name))
-        if span is None:
+    name = as_object(scope.get("scope") or scope.get("instrumentationLibrary")).get("name")
+    for item in as_list(scope.get("spans")):
+        fields = _fields(item)
+        if "spanId" not in fields and "name" not in fields:
             file.unknown += 1
         else:
-            file.spans.append(span)
-    for given in as_list(scope.get("logRecords") or scope.get("log_records")):
-        record = _fields(given)
+            file.spans.append(_read_span(fields, resource, name if isinstance(name, str) else ""))
+    for item in as_list(scope.get("logRecords") or scope.get("log_records")):
+        record = _fields(item)
         file.logs.append((read_id(record.get("traceId")), read_id(record.get("spanId")), _read_log(record)))
 
 
-def _fields(given: Any) -> Mapping[str, Any]:
+def _fields(item: Any) -> Mapping[str, Any]:
     """Returns the fields of an object under their names in camelCase."""
-    fields = as_object(given)
+    fields = as_object(item)
     if "_" not in "".join(fields):  # most objects have none
         return fields
     snake = [name for name in fields if "_" in name]
-    renamed = {_UNDERSCORE.sub(lambda found: found[1].upper(), name): fields[name] for name in snake}
+    renamed = {_UNDERSCORE.sub(lambda match: match[1].upper(), name): fields[name] for name in snake}
     return renamed | {name: value for name, value in fields.items() if value is not None}
 
 
 _UNDERSCORE = re.compile("_([a-z])")
 
 
-def _read_span(given: Any, resource: Object, scope: str) -> Span | None:
-    fields = _fields(given)
-    if "spanId" not in fields and "name" not in fields:
-        return None
+def _read_span(fields: Mapping[str, Any], resource: Object, scope: str) -> Span:
     get = fields.get
     flags = read_whole_number(get("flags")) or 0
     status = as_object(get("status"))
@@ -110,10 +102,10 @@ def _read_span(given: Any, resource: Object, scope: str) -> Span | None:
     )
 
 
-def _kind(given: Any) -> str:
-    if isinstance(given, str):
-        return given.removeprefix("SPAN_KIND_").lower()
-    return _KINDS.get(given, "") if isinstance(given, int) else ""
+def _kind(kind: Any) -> str:
+    if isinstance(kind, str):
+        return kind.removeprefix("SPAN_KIND_").lower()
+    return _KINDS.get(kind, "") if isinstance(kind, int) else ""
 
 
 def status_of(code: Any) -> Literal["", "ok", "error"]:
@@ -124,8 +116,8 @@ def status_of(code: Any) -> Literal["", "ok", "error"]:
     return "ok" if name in (1, "OK", "1") and name is not True else ""
 
 
-def _read_event(given: Any) -> SpanEvent:
-    fields = _fields(given)
+def _read_event(item: Any) -> SpanEvent:
+    fields = _fields(item)
     return SpanEvent(
         name=str(fields.get("name") or ""),
         time=read_time(fields.get("timeUnixNano"), 1),

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.core.events import MISSING, Json, Missing, Object
+from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.transcript import CustomPart, FilePart, ReasoningPart, TextPart
 from toolcall_nb.runs.formats.spans.values import as_list, as_object, first_text, read_json_text
 
@@ -16,14 +16,13 @@ _LEFT_OUT = frozenset({"", "<elided>", "<not specified>", "N/A", "[REDACTED]", "
 _LONGEST = 32
 
 
-class AskedCall(Struct, frozen=True):
-    """A call that a message of the assistant asks for."""
+class RequestedCall(Struct, frozen=True):
+    """A call that a message of the assistant requests."""
 
     id: str | None
     name: str
     input: Json | Missing = MISSING
     provider_executed: bool = False
-    metadata: Object | None = None
 
 
 class CallResult(Struct, frozen=True):
@@ -35,7 +34,7 @@ class CallResult(Struct, frozen=True):
     is_error: bool = False
 
 
-RecordedPart: TypeAlias = TextPart | ReasoningPart | FilePart | CustomPart | AskedCall | CallResult
+RecordedPart: TypeAlias = TextPart | ReasoningPart | FilePart | CustomPart | RequestedCall | CallResult
 
 
 def is_left_out(value: Any) -> bool:
@@ -45,11 +44,11 @@ def is_left_out(value: Any) -> bool:
     return isinstance(value, dict) and value == {"result": "<not specified>"}
 
 
-def read_part(given: Any) -> RecordedPart | None:
+def read_part(item: Any) -> RecordedPart | None:
     """Reads a part; None if it is empty. A part of an unknown type is kept as it is."""
-    if isinstance(given, str):
-        return None if is_left_out(given) else TextPart(given)
-    part = as_object(given)
+    if isinstance(item, str):
+        return None if is_left_out(item) else TextPart(item)
+    part = as_object(item)
     if None in part.values():
         part = {name: value for name, value in part.items() if value is not None}
     if len(part) == 1 and "message_content" in part:  # OpenInference
@@ -86,29 +85,29 @@ def _reasoning(part: Mapping[str, Any]) -> RecordedPart | None:
     return _custom(part) if hidden else None
 
 
-def read_call(given: Mapping[str, Any]) -> AskedCall | None:
+def read_call(fields: Mapping[str, Any]) -> RequestedCall | None:
     """Reads a call in any form; None if it has neither a name nor an id."""
-    given = as_object(given.get("tool_call")) or given
-    inner = as_object(given.get("function")) or as_object(given.get("custom")) or given
-    call_id = first_text(given, ("call_id", "toolCallId", "id"))
+    fields = as_object(fields.get("tool_call")) or fields
+    inner = as_object(fields.get("function")) or as_object(fields.get("custom")) or fields
+    call_id = first_text(fields, ("call_id", "toolCallId", "id"))
     name = first_text(inner, ("name", "toolName", "tool_name"))
     arguments = next((inner[key] for key in ("arguments", "args", "input") if inner.get(key) is not None), MISSING)
     if not (name or call_id):
         return None
     value = MISSING if is_left_out(arguments) and arguments != "" else read_json_text(arguments)
-    return AskedCall(call_id or None, name or "tool", {} if value == "" else value)
+    return RequestedCall(call_id or None, name or "tool", {} if value == "" else value)
 
 
 def _server_call(part: Mapping[str, Any]) -> RecordedPart | None:
-    given = as_object(part.get("server_tool_call")) or part
-    name = next(
-        (each for each in (part.get("name"), given.get("name"), given.get("type")) if isinstance(each, str)), ""
-    )
-    call_id = next((each for each in (part.get("id"), given.get("id")) if isinstance(each, str)), None)
-    asked = read_call(given)
-    value = asked.input if asked and asked.input is not MISSING else None
-    rest = {key: item for key, item in given.items() if key not in ("type", "name", "id")}
-    return AskedCall(call_id, name or "tool", rest if value is None else value, provider_executed=True)
+    fields = as_object(part.get("server_tool_call")) or part
+    names = (part.get("name"), fields.get("name"), fields.get("type"))
+    name = next((each for each in names if isinstance(each, str)), "")
+    call_id = next((each for each in (part.get("id"), fields.get("id")) if isinstance(each, str)), None)
+    call = read_call(fields)
+    value = call.input if call and call.input is not MISSING else None
+    if value is None:
+        value = {key: item for key, item in fields.items() if key not in ("type", "name", "id")}
+    return RequestedCall(call_id, name or "tool", value, provider_executed=True)
 
 
 def _result(part: Mapping[str, Any]) -> RecordedPart | None:
@@ -141,15 +140,15 @@ def _google_result(part: Mapping[str, Any]) -> RecordedPart | None:
 
 
 def _bedrock_call(part: Mapping[str, Any]) -> RecordedPart | None:
-    given = as_object(part["toolUse"])
-    return read_call({**given, "id": given.get("toolUseId")})
+    call = as_object(part["toolUse"])
+    return read_call({**call, "id": call.get("toolUseId")})
 
 
 def _bedrock_result(part: Mapping[str, Any]) -> RecordedPart | None:
-    given = as_object(part["toolResult"])
-    call_id = given.get("toolUseId")
-    output = read_json_text(only_text(given.get("content")))
-    return CallResult(call_id if isinstance(call_id, str) else None, None, output, given.get("status") == "error")
+    result = as_object(part["toolResult"])
+    call_id = result.get("toolUseId")
+    output = read_json_text(only_text(result.get("content")))
+    return CallResult(call_id if isinstance(call_id, str) else None, None, output, result.get("status") == "error")
 
 
 def _bedrock_reasoning(part: Mapping[str, Any]) -> RecordedPart | None:
@@ -174,12 +173,11 @@ def _file(part: Mapping[str, Any]) -> RecordedPart | None:
     """Reads a file, by its URL or by its content as base64 text; a file that has only an id is kept as it is."""
     inner = next((as_object(part[key]) for key in _FILES if isinstance(part.get(key), dict)), part)
     inner = as_object(inner.get("image")) or inner
-    media = next((inner[key] for key in _MEDIA_TYPES if isinstance(inner.get(key), str)), None)
+    kind = str(part.get("type") or part.get("modality"))
+    default = "image/*" if "image" in kind else "application/octet-stream"
+    media = first_text(inner, _MEDIA_TYPES) or default
     url = next((inner[key] for key in ("url", "uri", "file_uri", "fileUri", "image_url") if inner.get(key)), None)
     data = next((inner[key] for key in ("data", "content") if inner.get(key)), None)
-    media = media or (
-        "image/*" if "image" in str(part.get("type") or part.get("modality")) else "application/octet-stream"
-    )
     if isinstance(url, str):
         return FilePart(url, media)
     return FilePart(f"data:{media};base64,{data}", media) if isinstance(data, str) else _custom(part)

@@ -11,18 +11,13 @@ from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Object
 from toolcall_nb.core.text import well_formed, well_formed_json
 from toolcall_nb.runs.formats.base import RecordedRun
 from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, CONTENT, KIND_ATTRIBUTES, SpanKind, kind_of
-from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanFile
+from toolcall_nb.runs.formats.spans.span import Span, SpanEvent, SpanFile, SpanTree, build_tree
 from toolcall_nb.runs.formats.spans.transcripts import TraceReading, read_trace
-from toolcall_nb.runs.formats.spans.tree import SpanTree, build_tree
 
 _SECOND = 10**9
 _KEPT = "They were kept in the run's extra fields."
 _SESSIONS = (
-    "gen_ai.conversation.id",
-    "session.id",
-    "thread_id",
-    "langfuse.session.id",
-    "traceloop.association.session",
+    *("gen_ai.conversation.id", "session.id", "thread_id", "langfuse.session.id", "traceloop.association.session"),
 )
 _SPREAD = ("gen_ai.prompt.", "gen_ai.completion.", "llm.input_messages.", "llm.output_messages.", "llm.tools.")
 _MESSAGE_EVENTS = ("gen_ai.", "exception")
@@ -32,17 +27,13 @@ def read_runs(
     records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile], *, with_extra: bool
 ) -> Iterator[RecordedRun]:
     """Yields the runs of a file whose spans may be on any line; a trace ends with the file."""
-    yield from runs_of_file(_read_file(records, is_known, read), with_extra=with_extra)
-
-
-def _read_file(records: Iterable[Any], is_known: Callable[[Any], bool], read: Callable[[Any], SpanFile]) -> SpanFile:
     file = SpanFile()
     for record in records:
         if is_known(record):
             file.extend(read(record))
         else:
             file.unknown += 1
-    return file
+    yield from runs_of_file(file, with_extra=with_extra)
 
 
 def runs_of_file(file: SpanFile, *, with_extra: bool) -> Iterator[RecordedRun]:
@@ -64,13 +55,13 @@ def runs_of_file(file: SpanFile, *, with_extra: bool) -> Iterator[RecordedRun]:
 def _logs_without_span(file: SpanFile) -> dict[str, list[SpanEvent]]:
     """Gives the log records to their spans, and returns those whose span is not in the file, by trace."""
     spans = {(span.trace, span.id): span for span in reversed(file.spans)} if file.logs else {}
-    left: dict[str, list[SpanEvent]] = {}
+    spanless: dict[str, list[SpanEvent]] = {}
     for trace, span_id, event in file.logs:
         if (span := spans.get((trace, span_id))) is not None:
             span.events.append(event)
         else:
-            left.setdefault(trace, []).append(event)
-    return left
+            spanless.setdefault(trace, []).append(event)
+    return spanless
 
 
 def _give_logs(traces: dict[str, list[Span]], trace: str, logs: list[SpanEvent]) -> None:
@@ -83,11 +74,11 @@ def _give_logs(traces: dict[str, list[Span]], trace: str, logs: list[SpanEvent])
     if not requests:
         requests = [Span(trace=trace, id="", name="log records", attributes={"gen_ai.operation.name": "chat"})]
         spans += requests
-    at = 0
+    index = 0
     for event in sorted(logs, key=lambda event: event.time or 0):
-        while at + 1 < len(requests) and (event.time or 0) >= (requests[at + 1].start or 0):
-            at += 1
-        requests[at].events.append(event)
+        while index + 1 < len(requests) and (event.time or 0) >= (requests[index + 1].start or 0):
+            index += 1
+        requests[index].events.append(event)
 
 
 def _read_run(
@@ -100,20 +91,24 @@ def _read_run(
     ends = [span.end for span in tree.spans if span.end is not None]
     began = min(starts, default=None)
     names = set[str]().union(*[span.attributes for span in tree.spans])
+    title = file.titles.get(trace) or _first_text(tree, [name for name in AGENT_NAMES if name in names])
     diagnostics = (*transcript.diagnostics, *_count_kept(tree, reading.kinds), *notes)
     return RecordedRun(
         id=trace,
         transcript=replace(transcript, diagnostics=diagnostics),
-        title=file.titles.get(trace) or _title(tree, [name for name in AGENT_NAMES if name in names]),
+        title=title or (tree.spans[0].name if tree.spans else ""),
         began=None if began is None else began / _SECOND,
         seconds=None if began is None or not ends else max(0, max(ends) - began) / _SECOND,
         extra=_extra(tree, reading, file.extras.get(trace, {}), names, began) if with_extra else {},
     )
 
 
-def _extra(tree: SpanTree, reading: TraceReading, about: Object, names: Set[str], began: int | None) -> Object:
-    """Returns what the trace holds that has no place in a transcript; ``names`` are those of all attributes."""
-    extra = dict(about)
+def _extra(tree: SpanTree, reading: TraceReading, fields: Object, names: Set[str], began: int | None) -> Object:
+    """Returns the container's fields and what else the trace holds that has no place in a transcript.
+
+    ``names`` are those of all attributes.
+    """
+    extra = dict(fields)
     if session := _first_text(tree, [name for name in _SESSIONS if name in names]):
         extra["session"] = session
     if resource := next((span.resource for span in tree.spans if span.resource), None):
@@ -126,10 +121,6 @@ def _extra(tree: SpanTree, reading: TraceReading, about: Object, names: Set[str]
     extra["spans"] = [_describe(tree, i, kind, began) for i, kind in enumerate(reading.kinds)]
     kept: Object = well_formed_json(extra)
     return kept
-
-
-def _title(tree: SpanTree, names: Sequence[str]) -> str:
-    return _first_text(tree, names) or (tree.spans[0].name if tree.spans else "")
 
 
 def _first_text(tree: SpanTree, names: Sequence[str]) -> str:
@@ -149,7 +140,7 @@ def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Obje
         "seconds": None if span.start is None or span.end is None else max(0, span.end - span.start) / _SECOND,
         "status": span.status,
         "statusMessage": span.status_message,
-        "attributes": _rest(span.attributes, kind),
+        "attributes": _unread(span.attributes, kind),
         "events": _events(span, kind) if span.events else [],
         "links": span.links,
         "scope": span.scope,
@@ -159,11 +150,15 @@ def _describe(tree: SpanTree, i: int, kind: SpanKind, began: int | None) -> Obje
 
 
 def _events(span: Span, kind: SpanKind) -> list[Object]:
-    is_read = _MESSAGE_EVENTS if kind in ("model", "tool") else ()
-    return [_describe_event(event) for event in span.events if not event.name.startswith(is_read)]
+    events: list[Object] = []
+    for event in span.events:
+        if kind not in ("model", "tool") or not event.name.startswith(_MESSAGE_EVENTS):
+            fields = {"name": event.name, "time": event.time, "attributes": event.attributes, "body": event.body}
+            events.append({name: value for name, value in fields.items() if value not in (None, "", {})})
+    return events
 
 
-def _rest(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
+def _unread(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
     """Returns the attributes that the transcript has no place for; of spans around others, their messages too."""
     if kind not in ("model", "tool"):
         return {name: value for name, value in attributes.items() if name not in KIND_ATTRIBUTES}
@@ -172,15 +167,9 @@ def _rest(attributes: Mapping[str, Any], kind: SpanKind) -> Object:
     return {name: value for name, value in attributes.items() if name not in CONTENT and not name.startswith(_SPREAD)}
 
 
-def _describe_event(event: SpanEvent) -> Object:
-    fields = {"name": event.name, "time": event.time, "attributes": event.attributes, "body": event.body}
-    return {name: value for name, value in fields.items() if value not in (None, "", {})}
-
-
 def _count_kept(tree: SpanTree, kinds: Sequence[SpanKind]) -> Iterator[Diagnostic]:
-    kept = [name for span, kind in zip(tree.spans, kinds, strict=True) for name in _rest(span.attributes, kind)]
-    names = [name for name in kept if name not in CONTENT]
-    if names:
+    unread = (_unread(span.attributes, kind) for span, kind in zip(tree.spans, kinds, strict=True))
+    if names := [name for attributes in unread for name in attributes if name not in CONTENT]:
         what = "attribute has" if len(names) == 1 else "attributes have"
         example = well_formed(names[0])[:80]
         yield Diagnostic(f"{len(names):,} {what} no place in a transcript, for example {example!r}.", _KEPT)

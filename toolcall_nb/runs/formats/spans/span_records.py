@@ -49,9 +49,9 @@ def is_span_record(record: Any) -> bool:
 def read_span_records(record: Any) -> SpanFile:
     """Reads a span, or all spans of a list."""
     file = SpanFile()
-    for given in _spans_in(record):
-        if _is_span(given):
-            file.spans.append(_read_span(given))
+    for item in _spans_in(record):
+        if _is_span(item):
+            file.spans.append(_read_span(item))
         else:
             file.unknown += 1
     return file
@@ -64,8 +64,8 @@ def _spans_in(record: Any) -> list[Any]:
     return record if isinstance(record, list) else [record]
 
 
-def _is_span(given: Any) -> bool:
-    fields = as_object(given)
+def _is_span(item: Any) -> bool:
+    fields = as_object(item)
     context = as_object(fields.get("context") or fields.get("spanContext"))
     if any(name in fields for name in _ATTRIBUTES_ALONE):
         return True
@@ -92,7 +92,7 @@ def _read_span(fields: Mapping[str, Any]) -> Span:
         kind=str(fields.get("kind") or "").rpartition(".")[2].lower(),
         start=_time(fields, _START + _START_MS, unit),
         end=_time(fields, _END + _END_MS, unit),
-        status=_status(code, as_object(fields.get("attributes"))),
+        status=status_of(as_object(fields.get("attributes")).get("status.code") if code is None else code),
         status_message=str(message or ""),
         attributes=_attributes(fields),
         events=[_read_event(event) for event in as_list(fields.get("events") or fields.get("span_events"))],
@@ -100,41 +100,28 @@ def _read_span(fields: Mapping[str, Any]) -> Span:
         resource=read_attributes(as_object(fields.get("resource")).get("attributes")),
         scope=str(as_object(fields.get("scope") or fields.get("instrumentationScope")).get("name") or ""),
         has_remote_parent=parent.get("is_remote") is True or parent.get("isRemote") is True,
-        extra={name: value for name, value in fields.items() if name not in _FIELDS and not _is_attribute(name)},
+        extra={name: value for name, value in fields.items() if name not in _FIELDS and "." not in name},
     )
-
-
-def _status(code: Any, attributes: Mapping[str, Any]) -> Any:
-    return status_of(attributes.get("status.code") if code is None else code)
 
 
 def _time(fields: Mapping[str, Any], names: tuple[tuple[str, int], ...], unit: int) -> int | None:
     return next((read_time(fields[name], of or unit) for name, of in names if fields.get(name) is not None), None)
 
 
-def _is_attribute(name: str) -> bool:
-    return "." in name
-
-
 def _attributes(fields: Mapping[str, Any]) -> Object:
     """Returns the attributes, with those that a writer puts beside them: kind, input and output."""
-    found = {name: value for name, value in fields.items() if _is_attribute(name)}
-    found |= dict(_flat(read_attributes(fields.get("attributes"))))
+    attributes = {name: value for name, value in fields.items() if "." in name}
+    for name, value in read_attributes(fields.get("attributes")).items():
+        if name in _NESTED and isinstance(value, dict):  # attributes under the first word of their names
+            attributes.update(_leaves(name, value, _MAX_LEVELS))
+        else:
+            attributes[name] = value
     if isinstance(fields.get("span_kind"), str):
-        found.setdefault("openinference.span.kind", fields["span_kind"])
+        attributes.setdefault("openinference.span.kind", fields["span_kind"])
     for name in ("input", "output"):
         if fields.get(name) is not None:
-            found.setdefault(name, fields[name])
-    return found
-
-
-def _flat(attributes: Object) -> Iterator[tuple[str, Any]]:
-    """Yields the attributes; those that are nested under the first word of their names get their whole names."""
-    for name, value in attributes.items():
-        if name in _NESTED and isinstance(value, dict):
-            yield from _leaves(name, value, _MAX_LEVELS)
-        else:
-            yield name, value
+            attributes.setdefault(name, fields[name])
+    return attributes
 
 
 def _leaves(name: str, value: Any, levels: int) -> Iterator[tuple[str, Any]]:
@@ -145,8 +132,8 @@ def _leaves(name: str, value: Any, levels: int) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _read_event(given: Any) -> SpanEvent:
-    event = as_object(given)
+def _read_event(item: Any) -> SpanEvent:
+    event = as_object(item)
     name = event.get("name") or event.get("event_name")
     time = _first(event, ("timestamp", "time", "time_unix_nano", "timeUnixNano"))
     return SpanEvent(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,9 +10,9 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.runs.formats.spans import conventions
+from toolcall_nb.runs.formats.spans.conventions import exceptions_in, read_error
 from toolcall_nb.runs.formats.spans.recorded_parts import is_left_out, only_text
 from toolcall_nb.runs.formats.spans.span import Span
-from toolcall_nb.runs.formats.spans.span_errors import exceptions_in, read_error
 from toolcall_nb.runs.formats.spans.values import (
     AttributeNames,
     as_list,
@@ -20,6 +21,9 @@ from toolcall_nb.runs.formats.spans.values import (
     first_text,
     read_json_text,
 )
+
+_VERBS = re.compile(r"^(?:execute_tool |running tool: )")
+"""The beginnings of the names of tools' spans."""
 
 
 class ToolRun(Struct):
@@ -35,13 +39,16 @@ class ToolRun(Struct):
 
 def read_tool_run(span: Span) -> ToolRun:
     """Reads a tool's run."""
-    given = span.attributes
-    names = attribute_names(given)
-    output = _first_value(given, names[conventions.TOOL_OUTPUTS])
+    attributes = span.attributes
+    names = attribute_names(attributes)
+    output = _first_value(attributes, names[conventions.TOOL_OUTPUTS])
     output = _event_value(span, "gen_ai.choice", "message") if output is MISSING else output
-    output = _unwrapped_output(output, is_langsmith="langsmith.span.kind" in given)
     fields = as_object(output)
-    call_id = first_text(given, conventions.CALL_IDS)
+    # OpenLLMetry and LangSmith wrap the result of a tool of LangChain
+    if fields.keys() == {"output", "kwargs"} or ("langsmith.span.kind" in attributes and fields.keys() == {"output"}):
+        output = read_json_text(fields["output"])
+        fields = as_object(output)
+    call_id = first_text(attributes, conventions.CALL_IDS)
     message = as_object(fields.get("data")) or as_object(fields.get("kwargs")) or fields
     if isinstance(message.get("tool_call_id"), str):  # a message of LangChain
         call_id = call_id or message["tool_call_id"]
@@ -57,33 +64,19 @@ def read_tool_run(span: Span) -> ToolRun:
     )
     if span.events:
         run.traceback = next((first_text(each, ("exception.stacktrace",)) for each in exceptions_in(span)), "") or None
-    told = _error_in(fields)
-    if told and run.error in (None, "", given.get("error.type")):
-        run.error = told
+    error = _error_in(fields)
+    if error and run.error in (None, "", attributes.get("error.type")):
+        run.error = error
     return run
 
 
-def _unwrapped_output(output: Json | Missing, *, is_langsmith: bool) -> Json | Missing:
-    """Returns the result in what OpenLLMetry and LangSmith record of a tool of LangChain."""
-    fields = as_object(output)
-    if fields.keys() == {"output", "kwargs"} or (is_langsmith and fields.keys() == {"output"}):
-        return read_json_text(fields["output"])
-    return output
-
-
 def _tool_name(span: Span) -> str:
-    named = first_text(span.attributes, conventions.TOOL_NAMES)
-    if not named and span.attributes.get("logfire.msg_template") == "Function: {name}":
-        named = span.text("name")
-    named = named or span.text("traceloop.entity.name")
-    named = named or span.text("target").removeprefix("tool.").rpartition(".")[0]  # BeeAI's
-    return named or _without_verb(span.name) or "tool"
-
-
-def _without_verb(name: str) -> str:
-    return next(
-        (name.removeprefix(verb) for verb in ("execute_tool ", "running tool: ") if name.startswith(verb)), name
-    )
+    name = first_text(span.attributes, conventions.TOOL_NAMES)
+    if not name and span.attributes.get("logfire.msg_template") == "Function: {name}":
+        name = span.text("name")
+    name = name or span.text("traceloop.entity.name")
+    name = name or span.text("target").removeprefix("tool.").rpartition(".")[0]  # BeeAI's
+    return name or _VERBS.sub("", span.name, 1) or "tool"
 
 
 def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
@@ -95,30 +88,26 @@ def _event_value(span: Span, event_name: str, name: str) -> Json | Missing:
 
 
 def _tool_input(span: Span, names: AttributeNames) -> Json | Missing:
-    given = span.attributes
-    found = _first_value(given, names[conventions.TOOL_INPUTS])
-    found = _event_value(span, "gen_ai.tool.message", "content") if found is MISSING else found
-    fields = as_object(found)
+    arguments = _first_value(span.attributes, names[conventions.TOOL_INPUTS])
+    arguments = _event_value(span, "gen_ai.tool.message", "content") if arguments is MISSING else arguments
+    fields = as_object(arguments)
     if fields.keys() == {"input"} and isinstance(fields["input"], dict):  # LangSmith's form of a run's inputs
         return fields["input"]
     if fields.keys() >= {"input_str", "inputs", "kwargs"}:  # OpenLLMetry's form of a tool of LangChain
         return fields["input_str"] if fields["inputs"] is None else fields["inputs"]
     if fields.keys() == {"args", "kwargs"} and not fields["args"]:  # that of its decorators
         return fields["kwargs"]
-    return _called_with(given) if found is MISSING else found
+    if arguments is not MISSING:
+        return arguments
+    parameters = read_json_text(span.attributes.get("tool.parameters"))
+    is_schema = isinstance(parameters, dict) and "type" in parameters and "properties" in parameters
+    return dict(parameters) if isinstance(parameters, dict) and not is_schema else MISSING
 
 
-def _called_with(given: Mapping[str, Any]) -> Json | Missing:
-    """Returns ``tool.parameters`` unless these are the tool's schema."""
-    found = read_json_text(given.get("tool.parameters"))
-    is_schema = isinstance(found, dict) and "type" in found and "properties" in found
-    return MISSING if found is None or is_schema or not isinstance(found, dict) else dict(found)
-
-
-def _first_value(given: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:
+def _first_value(attributes: Mapping[str, Any], names: Iterable[str]) -> Json | Missing:
     for name in names:
-        if given.get(name) is not None and not is_left_out(found := read_json_text(given[name])):
-            return found
+        if attributes.get(name) is not None and not is_left_out(value := read_json_text(attributes[name])):
+            return value
     return MISSING
 
 

@@ -17,6 +17,8 @@ from toolcall_nb.core.text import MAX_LEVELS
 
 _ANY_VALUES = ("stringValue", "intValue", "doubleValue", "boolValue", "arrayValue", "kvlistValue", "bytesValue")
 _LATEST = 2**63
+_UNITS = ((10**17, 1), (10**14, 1000), (10**11, 10**6))
+"""The numbers from which on a time is in nanoseconds, microseconds and milliseconds. Smaller ones are in seconds."""
 _MAX_SEGMENTS = 16
 _MOST_NAMES = 64
 _JSON_STARTS = ("[", "{", '"')
@@ -34,12 +36,12 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def first_text(given: Mapping[str, Any], names: Iterable[str]) -> str:
+def first_text(attributes: Mapping[str, Any], names: Iterable[str]) -> str:
     """Returns the first of these attributes that is a string and not empty; an empty string if there is none."""
     for name in names:
-        found = given.get(name)
-        if isinstance(found, str) and found:
-            return found
+        text = attributes.get(name)
+        if isinstance(text, str) and text:
+            return text
     return ""
 
 
@@ -57,65 +59,64 @@ class AttributeNames(dict[tuple[str, ...], tuple[str, ...]]):
         self._names = names
 
     def __missing__(self, table: tuple[str, ...]) -> tuple[str, ...]:
-        own = {*self._names}
+        prefixes = {*self._names}
         end = max(map(len, table), default=0) + 1  # a hostile name may have very many dots
         for name in self._names:
-            own.update([name[: dot.start()] for dot in _DOT.finditer(name, 0, end)])
-        self[table] = tuple(name for name in table if name in own or name.partition(".")[0] in self._names)
+            prefixes.update([name[: dot.start()] for dot in _DOT.finditer(name, 0, end)])
+        self[table] = tuple(name for name in table if name in prefixes or name.partition(".")[0] in self._names)
         return self[table]
 
 
-def attribute_names(given: Mapping[str, Any]) -> AttributeNames:
+def attribute_names(attributes: Mapping[str, Any]) -> AttributeNames:
     """Returns the names of attributes. Most spans of a trace have the same few names, so each table is read once."""
-    names = tuple(given)
-    return _known_names(names) if len(names) <= _MOST_NAMES else AttributeNames(names)
+    names = tuple(attributes)
+    return _cached_names(names) if len(names) <= _MOST_NAMES else AttributeNames(names)
 
 
-@lru_cache(maxsize=256)
-def _known_names(names: tuple[str, ...]) -> AttributeNames:
-    return AttributeNames(names)
+_cached_names = lru_cache(maxsize=256)(AttributeNames)
 
 
 def read_json_text(value: Any) -> Json:
     """Returns the value that a JSON text holds, which may be encoded up to three times; any other value as it is."""
-    left = 3
-    while isinstance(value, str) and left and value.lstrip().startswith(_JSON_STARTS):
+    for _ in range(3):
+        if not isinstance(value, str) or not value.lstrip().startswith(_JSON_STARTS):
+            break
         try:
-            value, left = read_json(value), left - 1
+            value = read_json(value)
         except (ValueError, RecursionError):
             break
     return value
 
 
-def read_any_value(given: Any, levels: int = MAX_LEVELS) -> Json:
+def read_any_value(item: Any, levels: int = MAX_LEVELS) -> Json:
     """Returns the value of an OTLP ``AnyValue``. Anything else is returned as it is."""
-    if not isinstance(given, dict) or len(given) > 1 or levels == 0:
-        return given
-    kind, value = next(iter(given.items()), ("stringValue", None))
+    if not isinstance(item, dict) or len(item) > 1 or levels == 0:
+        return item
+    kind, value = next(iter(item.items()), ("stringValue", None))
     match kind:
         case "intValue":
             number = read_whole_number(value)
             return value if number is None else number
         case "arrayValue":
-            return [read_any_value(item, levels - 1) for item in as_list(as_object(value).get("values"))]
+            return [read_any_value(inner, levels - 1) for inner in as_list(as_object(value).get("values"))]
         case "kvlistValue":
             return read_attributes(as_object(value).get("values"), levels - 1)
-    return value if kind in _ANY_VALUES else given
+    return value if kind in _ANY_VALUES else item
 
 
-def read_attributes(given: Any, levels: int = MAX_LEVELS) -> Object:
+def read_attributes(pairs: Any, levels: int = MAX_LEVELS) -> Object:
     """Returns attributes as an object: from a list of keys and values, or from an object."""
-    if isinstance(given, dict):
-        return {str(key): value for key, value in given.items()}
-    found: Object = {}
-    for pair in as_list(given):
+    if isinstance(pairs, dict):
+        return {str(key): value for key, value in pairs.items()}
+    attributes: Object = {}
+    for pair in as_list(pairs):
         try:
             name, value = str(pair["key"]), pair.get("value")
         except (KeyError, TypeError):  # it is no pair
             continue
         text = value.get("stringValue") if type(value) is dict and len(value) == 1 else None
-        found[name] = read_any_value(value, levels) if text is None else text  # most are texts
-    return found
+        attributes[name] = read_any_value(value, levels) if text is None else text  # most are texts
+    return attributes
 
 
 def read_whole_number(value: Any) -> int | None:
@@ -156,19 +157,13 @@ def read_time(value: Any, unit: int = 0) -> int | None:
     if unit == 1 and isinstance(value, str) and len(value) < 32 and value.isdecimal():  # most times of OTLP
         return _in_range(int(value))
     if isinstance(value, list) and len(value) == 2:
-        seconds, rest = (read_whole_number(item) for item in value)
-        return _in_range(seconds * 10**9 + rest) if seconds is not None and rest is not None else None
+        seconds, nanos = map(read_whole_number, value)
+        return _in_range(seconds * 10**9 + nanos) if seconds is not None and nanos is not None else None
     number = value if isinstance(value, float) and math.isfinite(value) else read_whole_number(value)
     if number is None:
         return _read_iso_time(value) if isinstance(value, str) else None
-    return _in_range(int(number * (unit or _unit_of(number))))
-
-
-def _unit_of(number: float) -> int:
-    for least, unit in ((10**17, 1), (10**14, 1000), (10**11, 10**6)):
-        if number >= least:
-            return unit
-    return 10**9
+    unit = unit or next((size for least, size in _UNITS if number >= least), 10**9)
+    return _in_range(int(number * unit))
 
 
 def _in_range(nanoseconds: int) -> int | None:
@@ -191,8 +186,8 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> Json:
     Objects whose keys are all numbers become lists, in the order of the numbers. A value that is not spread, or is
     nested in objects, is returned as it is.
     """
-    found = _nested(attributes, prefix)
-    start, root = prefix + ".", {} if found is None else found
+    value = _nested(attributes, prefix)
+    start, root = prefix + ".", {} if value is None else value
     if not isinstance(root, dict):
         return root
     for name in [name for name in attributes if name.startswith(start)]:
@@ -202,14 +197,14 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> Json:
 
 
 def _nested(attributes: Mapping[str, Any], prefix: str) -> Any:
-    found: Any = attributes.get(prefix)
-    if found is None:
-        found = attributes
+    value: Any = attributes.get(prefix)
+    if value is None:
+        value = attributes
         for name in prefix.split("."):
-            found = found.get(name) if isinstance(found, dict) else None
-            if found is None:
+            value = value.get(name) if isinstance(value, dict) else None
+            if value is None:
                 return None
-    return dict(found) if isinstance(found, dict) else found
+    return dict(value) if isinstance(value, dict) else value
 
 
 def _put(root: dict[str, Any], path: list[str], value: Any) -> None:
