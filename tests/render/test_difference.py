@@ -20,7 +20,7 @@ from tests.support.hostile_transcripts import document
 from tests.support.secret_samples import made_up_key
 from tests.support.strategies import transcripts
 from toolcall_nb import register_secret
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.redaction.registered_secrets import REGISTERED
 from toolcall_nb.render.difference_text import difference_rich

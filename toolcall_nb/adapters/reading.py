@@ -16,8 +16,7 @@ from toolcall_nb.adapters.recognise import (
     holds_bedrock_stream,
 )
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.sdk_objects import type_name
-from toolcall_nb.core.sdk_types import SourceKind
+from toolcall_nb.core.sdk_objects import SourceKind, type_name
 from toolcall_nb.errors import UsageError
 
 

@@ -10,7 +10,7 @@ from html import escape as escape_attribute
 
 from toolcall_nb.batches.progress import RowState, RunRow
 from toolcall_nb.batches.row_words import describe_rows, row_line
-from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.calls import CallNesting
 from toolcall_nb.core.escaping import element, escape, visible
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value

@@ -1,5 +1,7 @@
 """The recording of a run, `Recording`: its events with their times, and its requests. All else is computed from it.
 
+`CallTimes` computes the times of the tool calls from the timed events.
+
 A recording is written as JSON lines: one chunk of the AI SDK's UI message stream a line, with the seconds since the
 start of the run in ``t``. The first line is a transient ``data-recording`` chunk with the version and the date. Each
 request to the model is a transient ``data-request`` chunk. So readers of UI message streams read a recording, too.
@@ -12,18 +14,21 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyText
-from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
-from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.calls import CallRecord
+from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Json, Object, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
+from toolcall_nb.core.reducer import TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import read_requests
 from toolcall_nb.errors import UsageError, WireError
 
 __all__ = ["RECORDING", "REPLY_END", "REQUEST", "Recording", "is_recording_header", "read_recording"]
@@ -38,6 +43,84 @@ REPLY_END = "reply-end"
 ``suspended`` are the ids of the calls that go on with the next reply, ``finish`` is the reply's own end.
 """
 _VERSION = 1
+_NOT_OF_CALLS = frozenset((ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data))
+
+
+class TimedEvent(NamedTuple):
+    """An event and its time in seconds since the start of the run; None if that is unknown."""
+
+    seconds: float | None
+    event: Event
+
+
+class CallTimes:
+    """Keeps the records of the calls up to date: `note` each event with its time before it is applied.
+
+    A call starts when its tool does. Streams of others seldom say when that is: without ``says_running``, a call
+    starts when its input is complete. So does a call that the provider runs.
+    """
+
+    def __init__(self, says_running: bool = False) -> None:
+        self.records: dict[str, CallRecord] = {}
+        self._says_running = says_running
+
+    def note(self, seconds: float, event: Any) -> None:
+        """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
+        if type(event) in _NOT_OF_CALLS:  # as most are; `match` would try one class after the other
+            return
+        match event:
+            case ev.Finish() | ev.MessageMetadata():
+                self._note_tokens(event.message_metadata)
+            case ev.Abort():
+                for record in self.records.values():
+                    _end(record, seconds)
+            case ev.ToolRetracted():
+                if (
+                    found := self.records.pop(normalize_call_id(event.tool_call_id), None)
+                ) and event.successor is not None:
+                    self.records[normalize_call_id(event.successor)] = found
+            case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
+                record = self._open_record(normalize_call_id(event.tool_call_id))
+                starts = isinstance(event, ev.ToolInputAvailable) and record.started is None
+                if starts and (event.provider_executed or not self._says_running):
+                    record.started = seconds
+            case ev.ToolExecution(status="running"):
+                self._open_record(normalize_call_id(event.tool_call_id)).started = seconds
+            case ev.ToolOutputAvailable(preliminary=True) | ev.ToolOutputDenied():
+                pass
+            case _ if isinstance(event, CALL_ENDS):
+                _end(self._open_record(normalize_call_id(event.tool_call_id)), seconds)
+
+    def _open_record(self, call_id: str) -> CallRecord:
+        """Returns the record of the call; a new one if there is none, or if that call has ended."""
+        record = self.records.get(call_id)
+        if record is None or record.seconds is not None:
+            record = self.records[call_id] = CallRecord()
+        return record
+
+    def _note_tokens(self, metadata: Json) -> None:
+        for request in read_requests(metadata) if isinstance(metadata, dict) else ():
+            for call_id, tokens in request.added.items():
+                if (record := self.records.get(call_id)) is not None:
+                    record.tokens = tokens
+
+
+def _end(record: CallRecord, seconds: float) -> None:
+    if record.started is not None and record.seconds is None:
+        record.seconds = max(0.0, seconds - record.started)
+
+
+def timed_transcript(
+    events: Iterable[TimedEvent], initial: Transcript | None = None, *, says_running: bool = False
+) -> Transcript:
+    """Builds the transcript of timed events, which continue ``initial``; its calls have their times."""
+    times = CallTimes(says_running)
+    builder = TranscriptBuilder(initial, times.records)
+    for seconds, event in events:
+        if seconds is not None:
+            times.note(seconds, event)
+        builder.apply(event)
+    return builder.transcript
 
 
 class _Pieces:

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText, ConsoleText
-from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, TRANSITIONS
+from toolcall_nb.core.calls import NO_RECORD, CallRecord
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.core.transcript import (

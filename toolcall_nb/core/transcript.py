@@ -17,11 +17,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, State
-from toolcall_nb.core.calls import ToolCalls
+from toolcall_nb.core.calls import NO_RECORD, CallRecord, ToolCalls
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
 

@@ -19,8 +19,7 @@ import re
 from msgspec import Struct
 
 from toolcall_nb.core.events import Diagnostic, Object
-from toolcall_nb.markdown.yaml_body import BodyError, load_body
-from toolcall_nb.markdown.yaml_text import yaml_lines
+from toolcall_nb.markdown.yaml_text import BodyError, load_body, yaml_lines
 
 FORMAT_VERSION = 1
 """The version that is written, and the highest that can be read whole."""

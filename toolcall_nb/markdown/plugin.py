@@ -26,7 +26,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
 from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, read_tool_callout
-from toolcall_nb.markdown.yaml_body import BodyError
+from toolcall_nb.markdown.yaml_text import BodyError
 
 Emit = Callable[[StateBlock, Header, str, int], None]
 

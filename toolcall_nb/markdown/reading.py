@@ -38,7 +38,7 @@ from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.front_matter import split_front_matter
 from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
-from toolcall_nb.markdown.yaml_body import BodyError, load_body
+from toolcall_nb.markdown.yaml_text import BodyError, load_body
 
 MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")

@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
-from toolcall_nb.markdown.yaml_body import Body, BodyError, load_body
+from toolcall_nb.markdown.yaml_text import Body, BodyError, load_body
 
 _HEADER_NAMES = ("name", "tool", "toolname")
 _HEADER_IDS = ("id", "toolcallid", "call", "callid")

@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.core.call_times import TimedEvent
 from toolcall_nb.core.events import PIECE_FIELDS
-from toolcall_nb.core.recording import Recording
+from toolcall_nb.core.recording import Recording, TimedEvent
 from toolcall_nb.redaction.masker import Tally
 from toolcall_nb.redaction.registered_secrets import is_masking, saved_text, saved_value
 

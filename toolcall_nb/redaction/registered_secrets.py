@@ -16,8 +16,7 @@ from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
 from toolcall_nb.redaction.masked_values import masked_value
-from toolcall_nb.redaction.masker import Masker, Tally
-from toolcall_nb.redaction.secret_forms import MIN_LENGTH
+from toolcall_nb.redaction.masker import MIN_LENGTH, Masker, Tally
 from toolcall_nb.redaction.secret_names import Naming, naming
 
 _Value = TypeVar("_Value")

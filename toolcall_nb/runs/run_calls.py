@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
-from toolcall_nb.core.call_filter import CallFilter, call_filter
 from toolcall_nb.core.call_table import call_rows, calls_frame, message_calls
-from toolcall_nb.core.text_search import TextPattern
+from toolcall_nb.core.text_search import CallFilter, TextPattern, call_filter
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.saved_output import saved_calls_bundle
 from toolcall_nb.render.value_lines import MAX_ROWS

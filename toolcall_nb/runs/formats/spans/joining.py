@@ -11,7 +11,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import State, ToolCall
