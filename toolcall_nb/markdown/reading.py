@@ -45,7 +45,6 @@ TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 CALLOUT_KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
 
-
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
 
@@ -88,22 +87,18 @@ class _Reader:
                     yield from self._tools.read(segment)
                 elif self._is_open:
                     yield from self._tools.read(Text(segment.text, seam=True))
-            case CalloutOpened() | CalloutGrew() if self._is_tool(segment):
-                yield from self._open()
-                yield from self._tools.read(segment)
+            case CalloutOpened() | CalloutGrew():
+                if isinstance(segment, CalloutOpened):
+                    self._in_tool = segment.header.kind == "tool"
+                if self._in_tool:
+                    yield from self._open()
+                    yield from self._tools.read(segment)
             case CalloutClosed(header=header) if header.kind == "tool":
                 yield from self._tools.read(segment)
             case CalloutClosed():
                 yield from self._callout(segment)
-            case CalloutOpened() | CalloutGrew():
-                pass
             case problem:
                 yield from self._tools.read(problem)
-
-    def _is_tool(self, segment: CalloutOpened | CalloutGrew) -> bool:
-        if isinstance(segment, CalloutOpened):
-            self._in_tool = segment.header.kind == "tool"
-        return self._in_tool
 
     def _callout(self, closed: CalloutClosed) -> Iterator[Event]:
         kind = closed.header.kind
@@ -125,9 +120,8 @@ class _Reader:
     def _message(self, role: str, text: str | None, fields: Object) -> Iterator[Event]:
         yield from self._finish()
         self._is_open = True
-        about = {key: fields.get(key) for key in ("id", "metadata")}
         wire_role = None if role == "assistant" else role
-        yield ev.Start(message_id=about["id"], message_metadata=about["metadata"], role=wire_role)
+        yield ev.Start(message_id=fields.get("id"), message_metadata=fields.get("metadata"), role=wire_role)
         self._end = _end_of(fields)
         if text is not None:
             yield from self._part(_text_part("text", text, fields))
@@ -187,13 +181,13 @@ def _end_of(fields: Object) -> Event:
 
 
 def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
-    about: Any = fields.get("providerMetadata")
+    metadata: Any = fields.get("providerMetadata")
     if kind == "stream-error":
         return [ev.Error(text, fields.get("details"))]
     if kind == "reasoning":
         block = "reasoning"
-        return [ev.ReasoningStart(block, about), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
-    return [ev.TextStart("quoted", about), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
+        return [ev.ReasoningStart(block, metadata), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
+    return [ev.TextStart("quoted", metadata), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
 
 
 def _chunk(kind: str, fields: Object) -> Event:

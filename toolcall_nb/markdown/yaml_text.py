@@ -67,9 +67,10 @@ def load_body(text: str) -> Body:
     except UnicodeEncodeError:
         raise BodyError("a lone surrogate is not allowed in YAML") from None
     except yaml.MarkedYAMLError as error:
-        raise BodyError(error.problem or "not YAML", *_place(error, text)) from None
-    except yaml.reader.ReaderError as error:
-        raise BodyError(f"the character U+{ord(_character(error)):04X} is not allowed in YAML") from None
+        raise BodyError(error.problem or "not YAML", *_error_position(error, text)) from None
+    except yaml.reader.ReaderError as error:  # the C parser names the character's code
+        code = error.character if isinstance(error.character, int) else ord(str(error.character)[:1])
+        raise BodyError(f"the character U+{code:04X} is not allowed in YAML") from None
     if not isinstance(builder.root, dict):
         raise BodyError("the body is no mapping of names to values")
     return Body(builder.root, builder.written)
@@ -102,16 +103,11 @@ def _parse(text: str, builder: _Builder) -> None:
         parser.dispose()
 
 
-def _place(error: Any, text: str) -> tuple[int, int]:
+def _error_position(error: Any, text: str) -> tuple[int, int]:
     """Returns the position of the error. If something is missing at the end of the text, that is its beginning."""
     last = text.rstrip("\n").count("\n")
     marks = [mark for mark in (error.problem_mark, error.context_mark) if mark is not None and mark.line <= last]
     return (marks[0].line, marks[0].column) if marks else (last, 0)
-
-
-def _character(error: Any) -> str:
-    character = error.character
-    return chr(character) if isinstance(character, int) else str(character)[:1]
 
 
 class _Frame:
@@ -160,7 +156,8 @@ class _Builder:
             raise _error(f"the tag {event.tag!r} is not allowed", event)
         if len(self._stack) >= MAX_YAML_DEPTH:
             raise _error(f"more than {MAX_YAML_DEPTH} levels deep", event)
-        if self._stack and self._expects_key():
+        frame = self._stack[-1] if self._stack else None
+        if frame is not None and isinstance(frame.value, dict) and frame.key is None:
             raise _error("a key must be a single value", event)
         self._stack.append(_Frame({} if mapping else [], event.anchor, self._size))
         self._size += 1
@@ -184,10 +181,6 @@ class _Builder:
     def _anchor(self, name: str | None, value: Any, size: int) -> None:
         if name is not None:
             self._anchors[name] = (value, size)
-
-    def _expects_key(self) -> bool:
-        frame = self._stack[-1]
-        return isinstance(frame.value, dict) and frame.key is None
 
     def _add(self, value: Any, written: str | None, event: Any) -> None:
         if not self._stack:
@@ -256,9 +249,9 @@ def yaml_scalar(value: Any) -> str:
     """Writes a JSON scalar or an empty collection on one line."""
     if isinstance(value, str):
         return value if _is_plain(value) else _quoted(value)
-    if isinstance(value, float):
-        return _float(value)
-    return json.dumps(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
+    return repr(value) if isinstance(value, float) else json.dumps(value)
 
 
 def _field(key: str, value: Any, indent: str) -> Iterator[str]:
@@ -279,8 +272,10 @@ def _entry(lead: str, value: Any, indent: str) -> Iterator[str]:
     elif isinstance(value, list) and value:
         yield from _nested(lead, indent, [_entry("-", item, inner) for item in value])
     elif isinstance(value, str) and _is_block(value):
-        yield f"{indent}{lead} {_block_marker(value)}"
-        yield from (inner + line if line else "" for line in _block_lines(value))
+        indentation = "2" if value[0] in " \n\t" else ""
+        chomping = "-" if not value.endswith("\n") else "+" if value.endswith("\n\n") else ""
+        yield f"{indent}{lead} |{indentation}{chomping}"
+        yield from (inner + line if line else "" for line in value.removesuffix("\n").split("\n"))
     else:
         yield f"{indent}{lead} {yaml_scalar(value)}"
 
@@ -323,22 +318,3 @@ def _is_block(text: str) -> bool:
     if "\n" not in text or not text.strip(" \n"):
         return False
     return all(line.replace("\t", "").isprintable() for line in text.split("\n"))
-
-
-def _block_marker(text: str) -> str:
-    indicator = "2" if text[0] in " \n\t" else ""
-    ends = len(text) - len(text.rstrip("\n"))
-    return f"|{indicator}{('-', '', '+')[min(ends, 2)]}"
-
-
-def _block_lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    return lines[:-1] if text.endswith("\n") else lines
-
-
-def _float(value: float) -> str:
-    if value != value:
-        return ".nan"
-    if value in (float("inf"), float("-inf")):
-        return ".inf" if value > 0 else "-.inf"
-    return repr(value)
