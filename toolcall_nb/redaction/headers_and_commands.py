@@ -42,28 +42,25 @@ _OF_SESSIONS = re.compile(r"sess|sid|auth|token|csrf|xsrf|login|secret|jwt", re.
 def in_headers(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Finds the secrets of ``Bearer …``, ``Basic …`` and ``Authorization: token …``."""
     for hint, pattern in _HEADERS.items():
-        for found in pattern.finditer(text) if hint in text else ():
-            value = found[1].rstrip(".")
-            is_secret = is_basic(value) if hint.lower() == "asic" else _is_token(value)
+        for match in pattern.finditer(text) if hint in text else ():
+            value = match[1].rstrip(".")
+            is_token = len(value) >= 16 and is_mixed(value) and is_random(value)
+            is_secret = is_basic(value) if hint.lower() == "asic" else is_token
             if is_secret or (eager and len(value) >= 8 and re.search(r"[0-9_.~+/]", value)):
-                yield found.start(1), found.start(1) + len(value)
-
-
-def _is_token(value: str) -> bool:
-    return len(value) >= 16 and is_mixed(value) and is_random(value)
+                yield match.start(1), match.start(1) + len(value)
 
 
 def in_cookies(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Finds values that look random in ``Cookie: a=…; b=…`` and ``Set-Cookie: …`` (RFC 6265, 4.1 and 4.2)."""
     for header in _COOKIES.finditer(text) if "ookie" in text else ():
-        found = _COOKIE.match(text, header.end())
-        while found is not None:
-            name, value = found["name"], found["value"]
+        cookie = _COOKIE.match(text, header.end())
+        while cookie is not None:
+            name, value = cookie["name"], cookie["value"]
             least = 8 if _OF_SESSIONS.search(name) else 16
             is_session = least == 8 and is_mixed(value)
             if name.lower() not in _ABOUT_COOKIES and len(value) >= least and (is_session or is_random(value)):
-                yield found.span("value")
-            found = _COOKIE.match(text, found.end()) if found["next"] else None
+                yield cookie.span("value")
+            cookie = _COOKIE.match(text, cookie.end()) if cookie["next"] else None
 
 
 def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
@@ -73,16 +70,16 @@ def in_addresses(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """
     if "@" not in text:
         return
-    for found in _ADDRESS.finditer(text) if "://" in text else ():
-        if found["password"] is not None:
-            if eager or is_password(found["password"]):
-                yield found.span("password")
-        elif is_random(found["user"], digests=len(found["user"]) == 40):
-            yield found.span("user")
+    for address in _ADDRESS.finditer(text) if "://" in text else ():
+        if address["password"] is not None:
+            if eager or is_password(address["password"]):
+                yield address.span("password")
+        elif is_random(address["user"], digests=len(address["user"]) == 40):
+            yield address.span("user")
     for hint, pattern in _DRIVERS.items():
-        for found in pattern.finditer(text) if hint in text else ():
-            if is_password(found[1]):
-                yield found.span(1)
+        for match in pattern.finditer(text) if hint in text else ():
+            if is_password(match[1]):
+                yield match.span(1)
 
 
 _FLAG = re.compile(rf"--([A-Za-z][\w\-.]{{0,60}}+)[ \t]{{1,4}}[\"'`\\]{{0,4}}(?={WITH_DIGIT}|[^\s\"'`\\]{{6}})(?!-)")
@@ -122,25 +119,25 @@ _PAIR = re.compile(r"uth(?:[ \t]?=[ \t]?)?\([ \t]{0,4}\\?[\"'][^\"'\n\\]{1,80}\\
 
 def in_commands(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Finds the secrets of ``--password …``, ``curl -u user:password``, ``sshpass -p …`` and ``.netrc``."""
-    for found in _FLAG.finditer(text) if "--" in text else ():
-        meaning = Naming.LIKELY if naming(found[1]) is Naming.PERHAPS and found[1] != "key" else naming(found[1])
-        value = value_at(text, found.end(), meaning, eager)
-        word = _WORD.match(text, found.end())
+    for flag in _FLAG.finditer(text) if "--" in text else ():
+        meaning = Naming.LIKELY if naming(flag[1]) is Naming.PERHAPS and flag[1] != "key" else naming(flag[1])
+        value = value_at(text, flag.end(), meaning, eager)
+        word = _WORD.match(text, flag.end())
         if not value and meaning is Naming.SECRET and word is not None and is_password(word[0]):
             value = word[0] if has_odd_words(word[0]) or _NO_PROSE.match(text, word.end()) else ""
         if value:
-            yield found.end(), found.end() + len(value)
-    for found in _ARGUMENT.finditer(text) if " -" in text else ():
-        yield from _password_of_command(text, found)
+            yield flag.end(), flag.end() + len(value)
+    for flag in _ARGUMENT.finditer(text) if " -" in text else ():
+        yield from _password_of_command(text, flag)
     for hint, pattern in _SETTINGS.items():
-        for found in pattern.finditer(text) if hint in text else ():
-            name, value = found["name"], found["value"]
+        for setting in pattern.finditer(text) if hint in text else ():
+            name, value = setting["name"], setting["value"]
             if is_key_of_provider(name, value) or (naming(name) is Naming.SECRET and is_password(value)):
-                yield found.span("value")
+                yield setting.span("value")
     for hint, pattern in (("login", _LOGIN), ("uth", _PAIR)):
-        for found in pattern.finditer(text) if hint in text else ():
-            if is_password(found[1]):
-                yield found.span(1)
+        for match in pattern.finditer(text) if hint in text else ():
+            if is_password(match[1]):
+                yield match.span(1)
 
 
 def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, int]]:
@@ -149,13 +146,13 @@ def _password_of_command(text: str, flag: re.Match[str]) -> Iterator[tuple[int, 
     line = re.split(r"(?<!\\)\n", before)[-1]
     if not _COMMANDS[flag[1]].search(line):
         return
-    found = (_IN_QUOTES if flag[2] else _WORD).match(text, flag.end())
-    if found is None:
+    argument = (_IN_QUOTES if flag[2] else _WORD).match(text, flag.end())
+    if argument is None:
         return
-    start = found.start()
-    if flag[1] in _USER_AND_PASSWORD and ":" in found[0]:
-        start += found[0].index(":") + 1
+    start = argument.start()
+    if flag[1] in _USER_AND_PASSWORD and ":" in argument[0]:
+        start += argument[0].index(":") + 1
     elif flag[1] in _USER_AND_PASSWORD and flag[1] != "a":
         return
-    if is_password(text[start : found.end()]):
-        yield start, found.end()
+    if is_password(text[start : argument.end()]):
+        yield start, argument.end()

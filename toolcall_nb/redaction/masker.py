@@ -40,15 +40,16 @@ class SecretForms:
         self._pattern = re.compile("|".join([*map(re.escape, forms), *(pattern for _, pattern in self._cores)]))
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yields the places of the secret."""
+        """Yields where the secret starts and ends."""
         if any(hint in text for hint in self._hints) or any(core in text for core, _ in self._cores):
-            for found in self._pattern.finditer(text):
-                yield found.span()
+            for match in self._pattern.finditer(text):
+                yield match.span()
 
 
 def _forms(value: str) -> set[str]:
-    urls = {quote(value, safe=""), quote(value), quote_plus(value)} if _is_well_formed(value) else set()
-    lower = {re.sub(r"%[0-9A-F]{2}", lambda found: found[0].lower(), url) for url in urls}
+    has_surrogate = any("\ud800" <= character <= "\udfff" for character in value)
+    urls = set() if has_surrogate else {quote(value, safe=""), quote(value), quote_plus(value)}
+    lower = {re.sub(r"%[0-9A-F]{2}", lambda escape: escape[0].lower(), url) for url in urls}
     written = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
     twice = {json.dumps(form)[1:-1] for form in written}  # JSON as a string of JSON
     return {value, *written, *twice, *urls, *lower, html.escape(value), html.escape(value, quote=False)}
@@ -66,10 +67,6 @@ def _base64_cores(value: str) -> Iterator[tuple[str, str]]:
                 edge = r"[A-Za-z0-9+/_\-]?"
                 pattern = f"{edge if before else ''}{re.escape(written)}{edge if shared else ''}={{0,2}}"
                 yield written, pattern
-
-
-def _is_well_formed(value: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 MASK = "[masked]"
@@ -94,8 +91,8 @@ class Tally(Struct, frozen=True):
 
 def named_mask(name: str | None) -> str:
     """Returns ``[masked: OPENAI_API_KEY]``: the name helps a reader and reveals nothing. `MASK` without a name."""
-    shown = re.sub(r"[^A-Za-z0-9_.\-]+", "_", name or "").strip("_")[:_LONGEST_NAME]
-    return f"[masked: {shown}]" if shown else MASK
+    harmless = re.sub(r"[^A-Za-z0-9_.\-]+", "_", name or "").strip("_")[:_LONGEST_NAME]
+    return f"[masked: {harmless}]" if harmless else MASK
 
 
 class _Span(Struct, frozen=True):
@@ -114,8 +111,8 @@ class Masker:
     """
 
     def __init__(self, secrets: Mapping[str, str | None], *, eager: bool = False) -> None:
-        known = sorted((value for value in secrets if len(value) >= MIN_LENGTH), key=len, reverse=True)
-        self._known = [(value, named_mask(secrets[value]), SecretForms(value)) for value in known]
+        values = sorted((value for value in secrets if len(value) >= MIN_LENGTH), key=len, reverse=True)
+        self._secrets = [(value, named_mask(secrets[value]), SecretForms(value)) for value in values]
         self._eager = eager
         self._seen: set[str] = set()
         self._masks: dict[str, int] = {}
@@ -127,14 +124,14 @@ class Masker:
 
     def may_find(self, text: str) -> bool:
         """Whether there is anything to mask. It costs little if there is nothing."""
-        return bool(_apart(self._found(text), text))
+        return bool(_apart(self._spans(text), text))
 
     def text(self, text: str) -> str:
         """Returns the text with its secrets masked; the same object if it has none.
 
         The search is repeated until it finds nothing, since a key may stand directly after another one.
         """
-        while spans := _apart(self._found(text), text):
+        while spans := _apart(self._spans(text), text):
             text = self._replaced(text, spans)
         return text
 
@@ -146,35 +143,35 @@ class Masker:
             return self._replaced(text, [_Span(0, len(text))])
         return masked
 
-    def _found(self, text: str) -> Iterator[_Span]:
-        for value, mask, forms in self._known:
-            yield from (_Span(*place, mask, value) for place in forms.find(text))
+    def _spans(self, text: str) -> Iterator[_Span]:
+        for value, mask, forms in self._secrets:
+            yield from (_Span(start, end, mask, value) for start, end in forms.find(text))
         for find in _SEARCHES:
-            yield from (_Span(*place) for place in find(text, self._eager))
+            yield from (_Span(start, end) for start, end in find(text, self._eager))
 
     def _replaced(self, text: str, spans: Iterable[_Span]) -> str:
-        pieces, place = [], 0
+        pieces, end = [], 0
         for span in spans:
             self._seen.add(span.value or text[span.start : span.end])
             self._masks[span.mask] = self._masks.get(span.mask, 0) + 1
-            pieces += [text[place : span.start], span.mask]
-            place = span.end
-        return "".join([*pieces, text[place:]])
+            pieces += [text[end : span.start], span.mask]
+            end = span.end
+        return "".join([*pieces, text[end:]])
 
 
-def _apart(found: Iterable[_Span], text: str) -> list[_Span]:
+def _apart(spans: Iterable[_Span], text: str) -> list[_Span]:
     """Returns the spans in order, with those that overlap as one, and without those that overlap a mask."""
-    ordered = sorted(found, key=lambda span: (span.start, span.value is None, -span.end))
+    ordered = sorted(spans, key=lambda span: (span.start, span.value is None, -span.end))
     if not ordered:
         return []
-    masks = [_Span(*found.span(), "") for found in _MASKS.finditer(text)]
-    spans: list[_Span] = []
+    masks = [_Span(*match.span(), "") for match in _MASKS.finditer(text)]
+    joined: list[_Span] = []
     for span in sorted([*ordered, *masks], key=lambda span: (span.start, span.mask != "")):
-        if spans and span.start < spans[-1].end:
-            spans[-1] = _union(spans[-1], span)
+        if joined and span.start < joined[-1].end:
+            joined[-1] = _union(joined[-1], span)
         else:
-            spans.append(span)
-    return [span for span in spans if span.mask]
+            joined.append(span)
+    return [span for span in joined if span.mask]
 
 
 def _union(one: _Span, other: _Span) -> _Span:

@@ -166,15 +166,11 @@ vercel <w24>
 """The names of providers and the shapes of their keys, as `value_shapes.shape_regex` explains them."""
 
 
-def _table() -> dict[str, re.Pattern[str]]:
-    rows = {}
-    for row in _SHAPES.split("\n")[1:-1]:
-        names, *shapes = row.split()
-        rows.update(dict.fromkeys(names.split("|"), re.compile("|".join(map(shape_regex, shapes)))))
-    return rows
-
-
-_TABLE = _table()
+_TABLE = {
+    name: re.compile("|".join(map(shape_regex, shapes)))
+    for names, *shapes in map(str.split, _SHAPES.strip().split("\n"))
+    for name in names.split("|")
+}
 _OF_KEYS = re.compile(r"key|token|secret|passw|pwd|pass\b|auth|cred|login|bearer|session|client|access|license")
 _SURELY_RANDOM = 20
 """The least characters of a key beside the bare name of a provider. A shorter value may be the name of a user."""
