@@ -27,21 +27,22 @@ MAX_DISPLAY = 10_000_000
 
 def displayed_bundles(display: Mapping[str, Json] | None) -> list[Object]:
     """Returns the bundles that the tool displayed while it ran, in order."""
-    found = (display or {}).get(DISPLAYED)
-    return [bundle for bundle in found if isinstance(bundle, dict)] if isinstance(found, list) else []
+    bundles = (display or {}).get(DISPLAYED)
+    return [bundle for bundle in bundles if isinstance(bundle, dict)] if isinstance(bundles, list) else []
 
 
-def with_displayed_bundles(own: Object | None, bundles: Sequence[Object]) -> Object | None:
-    """Returns the display of a call whose result has the view ``own``; None if there is nothing to show.
+def with_displayed_bundles(view: Object | None, bundles: Sequence[Object]) -> Object | None:
+    """Returns the display of a call whose result has this ``view``; None if there is nothing to show.
 
     A picture that is already there is not repeated. Bundles beyond the limits are left out, and their number is noted.
     """
     if not bundles:
-        return own or None
+        return view or None
     kept: list[Object] = []
-    left_out, room = 0, MAX_DISPLAY - _size(own or {})
+    left_out, room = 0, MAX_DISPLAY - _size(view or {})
     for bundle in bundles:
-        if any(_is_same_picture(bundle, other) for other in (own or {}, *kept)):
+        pictures = [(kind, content) for kind, content in bundle.items() if kind.startswith("image/")]
+        if any(other.get(kind) == content for other in (view or {}, *kept) for kind, content in pictures):
             continue
         if len(kept) < MAX_DISPLAYS and _size(bundle) <= room:
             room -= _size(bundle)
@@ -50,15 +51,11 @@ def with_displayed_bundles(own: Object | None, bundles: Sequence[Object]) -> Obj
             left_out += 1
     if left_out:
         kept.append({"text/markdown": f"*… {left_out:,} more displays are left out*"})
-    return ({**(own or {}), DISPLAYED: kept} if kept else own) or None
+    return ({**(view or {}), DISPLAYED: kept} if kept else view) or None
 
 
 def _size(bundle: Mapping[str, Json]) -> int:
     return sum(len(content) for content in bundle.values() if isinstance(content, str))
-
-
-def _is_same_picture(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
-    return any(kind.startswith("image/") and other.get(kind) == content for kind, content in one.items())
 
 
 SENT_AS = "sentAs"
@@ -74,13 +71,13 @@ _MAX_CHARACTERS = 5_000_000
 
 def result_pictures(display: Mapping[str, Json] | None) -> list[tuple[str, str]]:
     """Returns the media type and base64 data of the pictures that a result is or that its tool displayed."""
-    found: list[tuple[str, str]] = []
+    pictures: list[tuple[str, str]] = []
     for bundle in (display or {}, *displayed_bundles(display)):
         kind = next((kind for kind in _KINDS if isinstance(bundle.get(kind), str)), None)
         data = str(bundle[kind]) if kind is not None else ""
         if kind is not None and data and len(data) <= _MAX_CHARACTERS and _is_base64(data):
-            found.append((kind, data))
-    return found
+            pictures.append((kind, data))
+    return pictures
 
 
 def with_sent_as(metadata: Object | None, display: Mapping[str, Json] | None, *, sees: bool) -> Object | None:
@@ -102,11 +99,11 @@ def sent_note(call: ToolCall) -> str:
     kind = (call.tool_metadata or {}).get(SENT_AS)
     if kind not in (_PICTURE, _TEXT) or call.state is not State.OUTPUT_AVAILABLE:
         return ""
-    sent, there = len(sent_pictures(call)), len(result_pictures(call.display))
+    sent, total = len(sent_pictures(call)), len(result_pictures(call.display))
     if kind == _TEXT or not sent:
-        return "sent as text" if there else ""
+        return "sent as text" if total else ""
     count = f"{sent} pictures" if sent > 1 else "a picture"
-    return f"sent as {count}" if sent == there else f"sent as {count} of {there}"
+    return f"sent as {count}" if sent == total else f"sent as {count} of {total}"
 
 
 def _is_base64(data: str) -> bool:

@@ -130,13 +130,21 @@ def call_rows(
     added = read_usage(messages).added
     attempts: Counter[str] = Counter()
     for i, (turn, call) in enumerate(listed):
-        row = _row(call)
-        attempts[row["fingerprint"]] += 1
+        fingerprint = _fingerprint(call.name, call.input)
+        attempts[fingerprint] += 1
         tokens = added.get(call.id) if call.tokens is None else call.tokens
+        output = None if call.output is MISSING else call.output
+        text = None if call.output is MISSING else format_output(call.output)
         yield {
             **{"i": i, "turn": turn, "depth": nesting.depth(call.id), "tokens": tokens},
-            **{"attempt": attempts[row["fingerprint"]]},
-            **row,
+            **{"attempt": attempts[fingerprint]},
+            **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
+            **{"error_type": error_type(call.error), "error": call.error},
+            **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
+            **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
+            "result_bytes": None if text is None else len(text.encode()),
+            "truncated": None if text is None else call.model_text is not None,
+            "fingerprint": fingerprint,
         }
 
 
@@ -149,20 +157,6 @@ def calls_frame(rows: Sequence[Mapping[str, Any]], purpose: str, first: Sequence
             row["arguments"].get(name) if isinstance(row["arguments"], dict) else None for row in rows
         ]
     return data_frame(columns, purpose)
-
-
-def _row(call: ToolCall) -> dict[str, Any]:
-    output = None if call.output is MISSING else call.output
-    text = None if call.output is MISSING else format_output(call.output)
-    return {
-        **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
-        **{"error_type": error_type(call.error), "error": call.error},
-        **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
-        **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
-        "result_bytes": None if text is None else len(text.encode()),
-        "truncated": None if text is None else call.model_text is not None,
-        "fingerprint": _fingerprint(call.name, call.input),
-    }
 
 
 def _approval_word(approval: Approval | None) -> str | None:

@@ -47,15 +47,11 @@ class CallRecord:
         return 0
 
     def __repr__(self) -> str:
-        known = {name: getattr(self, name) for name in ("started", "seconds", "tokens")}
-        return f"CallRecord({', '.join(f'{name}={value!r}' for name, value in known.items() if value is not None)})"
+        fields = {name: getattr(self, name) for name in ("started", "seconds", "tokens")}
+        return f"CallRecord({', '.join(f'{name}={value!r}' for name, value in fields.items() if value is not None)})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _without_value, (self.started, self.seconds, self.tokens)
-
-
-def _without_value(started: float | None, seconds: float | None, tokens: int | None) -> CallRecord:
-    return CallRecord(started=started, seconds=seconds, tokens=tokens)
+        return CallRecord, (), (None, {"started": self.started, "seconds": self.seconds, "tokens": self.tokens})
 
 
 NO_RECORD = CallRecord()
@@ -154,32 +150,32 @@ class CallNesting:
     """
 
     def __init__(self, calls: Iterable[ToolCall] = ()) -> None:
-        known = {call.id: call for call in calls}
-        self._parents = {call.id: call.parent for call in known.values()}
-        self._names = {call.id: call.name for call in known.values()}
+        by_id = {call.id: call for call in calls}
+        self._parents = {call.id: call.parent for call in by_id.values()}
+        self._names = {call.id: call.name for call in by_id.values()}
         self._depths = _depths(self._parents)
-        self._named = set(filter(None, self._parents.values()))  # the calls that are named as a parent
+        self._parent_ids = set(filter(None, self._parents.values()))
 
     def add(self, call: ToolCall) -> set[str]:
         """Notes a call, or its change; returns the ids of the known calls whose depth or parent's name has changed."""
-        own, parent = call.id, call.parent
-        is_new = own not in self._parents
-        if not is_new and (self._parents[own], self._names[own]) == (parent, call.name):
+        call_id, parent = call.id, call.parent
+        is_new = call_id not in self._parents
+        if not is_new and (self._parents[call_id], self._names[call_id]) == (parent, call.name):
             return set()
-        self._parents[own], self._names[own] = parent, call.name
+        self._parents[call_id], self._names[call_id] = parent, call.name
         if parent is not None:
-            self._named.add(parent)
-        if is_new and own not in self._named:
-            self._depths[own] = 0 if parent is None else self._depths.get(parent, -1) + 1
+            self._parent_ids.add(parent)
+        if is_new and call_id not in self._parent_ids:
+            self._depths[call_id] = 0 if parent is None else self._depths.get(parent, -1) + 1
             return set()
-        return self._changed(own)
+        return self._changed(call_id)
 
     def discard(self, call_id: str) -> set[str]:
         """Forgets a call; returns what `add` returns."""
         self._parents.pop(call_id, None)
         self._names.pop(call_id, None)
         self._depths.pop(call_id, None)
-        return self._changed(call_id) if call_id in self._named else set()
+        return self._changed(call_id) if call_id in self._parent_ids else set()
 
     def depth(self, call_id: str) -> int:
         """Returns the number of calls around a call."""
@@ -192,8 +188,8 @@ class CallNesting:
 
     def _changed(self, call_id: str) -> set[str]:
         former, self._depths = self._depths, _depths(self._parents)
-        changed = {own for own, depth in self._depths.items() if depth != former.get(own)}
-        return changed | {own for own, parent in self._parents.items() if own == call_id or parent == call_id}
+        changed = {each for each, depth in self._depths.items() if depth != former.get(each)}
+        return changed | {each for each, parent in self._parents.items() if call_id in (each, parent)}
 
 
 def _depths(parents: Mapping[str, str | None]) -> dict[str, int]:

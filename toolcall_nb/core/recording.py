@@ -22,7 +22,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyText
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.calls import CallRecord
-from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Json, Object, from_dict, to_dict
+from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.lazy_imports import port
@@ -70,15 +70,18 @@ class CallTimes:
             return
         match event:
             case ev.Finish() | ev.MessageMetadata():
-                self._note_tokens(event.message_metadata)
+                metadata = event.message_metadata
+                for request in read_requests(metadata) if isinstance(metadata, dict) else ():
+                    for call_id, tokens in request.added.items():
+                        if call_id in self.records:
+                            self.records[call_id].tokens = tokens
             case ev.Abort():
                 for record in self.records.values():
                     _end(record, seconds)
             case ev.ToolRetracted():
-                if (
-                    found := self.records.pop(normalize_call_id(event.tool_call_id), None)
-                ) and event.successor is not None:
-                    self.records[normalize_call_id(event.successor)] = found
+                retracted = self.records.pop(normalize_call_id(event.tool_call_id), None)
+                if retracted is not None and event.successor is not None:
+                    self.records[normalize_call_id(event.successor)] = retracted
             case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
                 record = self._open_record(normalize_call_id(event.tool_call_id))
                 starts = isinstance(event, ev.ToolInputAvailable) and record.started is None
@@ -97,12 +100,6 @@ class CallTimes:
         if record is None or record.seconds is not None:
             record = self.records[call_id] = CallRecord()
         return record
-
-    def _note_tokens(self, metadata: Json) -> None:
-        for request in read_requests(metadata) if isinstance(metadata, dict) else ():
-            for call_id, tokens in request.added.items():
-                if (record := self.records.get(call_id)) is not None:
-                    record.tokens = tokens
 
 
 def _end(record: CallRecord, seconds: float) -> None:
@@ -129,11 +126,11 @@ class _Pieces:
     As events they would take a hundred bytes for each word.
     """
 
-    __slots__ = ("about", "first", "lengths", "text", "times")
+    __slots__ = ("first", "lengths", "other_fields", "text", "times")
 
     def __init__(self, seconds: float, first: Any, piece: str) -> None:
         self.first = first
-        self.about = OTHER_FIELDS[type(first)](first)
+        self.other_fields = OTHER_FIELDS[type(first)](first)
         self.text = AppendOnlyText(piece)
         self.lengths = array("Q", (len(piece),))
         self.times = array("d", (seconds,))
@@ -194,15 +191,15 @@ class Recording:
             self._entries.append(TimedEvent(seconds, event))
             if seconds is not None:
                 self.times.note(seconds, event)
-        elif last is not None and cls is type(last.first) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](last.first):
+        elif last is not None and cls is type(last.first) and OTHER_FIELDS[cls](event) == last.other_fields:
             last.add(seconds, getattr(event, name))
         else:
             self._pieces = _Pieces(seconds, event, getattr(event, name))
             self._entries.append(self._pieces)
 
-    def add_request(self, seconds: float, about: Object) -> None:
-        """Adds a request to the model; ``about`` describes it as a JSON object."""
-        self.add(seconds, ev.Data(REQUEST, about, transient=True))
+    def add_request(self, seconds: float, description: Object) -> None:
+        """Adds a request to the model; ``description`` is a JSON object."""
+        self.add(seconds, ev.Data(REQUEST, description, transient=True))
 
     @property
     def events(self) -> Iterator[TimedEvent]:
@@ -253,14 +250,14 @@ class Recording:
     def lines(self) -> Iterator[str]:
         """Yields the lines of the file, each with its end."""
         initial = [TimedEvent(None, event) for event in self.initial.events(timings=True)]
-        about: Object = {
+        header: Object = {
             "version": _VERSION,
             "began": self.began,
             "initial": len(initial),
             "saysRunning": self.says_running,
             **({"run": self.run} if self.run else {}),
         }
-        yield _line(TimedEvent(0.0, ev.Data(RECORDING, about, transient=True)))
+        yield _line(TimedEvent(0.0, ev.Data(RECORDING, header, transient=True)))
         yield from map(_line, (*initial, *self.events))
 
 
@@ -284,13 +281,19 @@ def read_recording(records: Iterable[Any]) -> Recording:
     for number, record in enumerate(records, 1):
         if number == 1 and is_recording_header(record):
             header = record["data"]
-        else:
-            timed.append(_timed_event(record, number))
+            continue
+        fields = dict(record) if isinstance(record, Mapping) else {}
+        time = fields.pop("t", None)
+        seconds = float(time) if type(time) in (int, float) and isfinite(time) else None
+        try:
+            event = from_dict(fields)
+        except WireError as error:
+            event = ev.Diagnostic(f"Line {number} is no event: {error}", ev.LEFT_OUT, number)
+        timed.append(TimedEvent(seconds, event))
     count, began = header.get("initial"), header.get("began")
     first = count if type(count) is int and count >= 0 else 0
-    initial = timed_transcript(timed[:first])
     recording = Recording(
-        initial,
+        timed_transcript(timed[:first]),
         began=float(began) if isinstance(began, int | float) else None,
         says_running=header.get("saysRunning") is True,
     )
@@ -299,13 +302,3 @@ def read_recording(records: Iterable[Any]) -> Recording:
     for seconds, event in timed[first:]:
         recording.add(seconds, event)
     return recording
-
-
-def _timed_event(record: Any, number: int) -> TimedEvent:
-    fields = dict(record) if isinstance(record, Mapping) else {}
-    seconds = fields.pop("t", None)
-    known = float(seconds) if type(seconds) in (int, float) and isfinite(seconds) else None
-    try:
-        return TimedEvent(known, from_dict(fields))
-    except WireError as error:
-        return TimedEvent(known, ev.Diagnostic(f"Line {number} is no event: {error}", ev.LEFT_OUT, number))

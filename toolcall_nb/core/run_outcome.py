@@ -88,7 +88,9 @@ def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> 
     states = {call.state for call in last.calls}
     if State.APPROVAL_REQUESTED in states:
         return RunOutcome(RunState.WAITING)
-    if is_unfinished or State.INPUT_STREAMING in states or _ends_interrupted(last.parts):
+    end = last.parts[-1] if last.parts else None
+    is_interrupted = isinstance(end, ToolCall) and end.state is State.INTERRUPTED  # and no answer followed
+    if is_unfinished or State.INPUT_STREAMING in states or is_interrupted:
         return RunOutcome(RunState.INTERRUPTED)
     return RunOutcome(RunState.CUT_OFF if last.finish_reason == "other" else RunState.DONE)
 
@@ -101,9 +103,3 @@ def _last_error(parts: Sequence[Part]) -> str | None:
         if isinstance(part, TextPart | ReasoningPart | ToolCall):
             return None
     return None
-
-
-def _ends_interrupted(parts: Sequence[Part]) -> bool:
-    """Whether the last part is a call that was interrupted, so that no answer followed."""
-    last = parts[-1] if parts else None
-    return isinstance(last, ToolCall) and last.state is State.INTERRUPTED

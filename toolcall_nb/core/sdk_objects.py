@@ -134,14 +134,14 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def get(value: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
     """Returns ``value[name]`` if it is there and of this kind, else None. Providers omit fields and send null."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, kind) and not (isinstance(found, bool) and kind is int) else None
+    item = value.get(name) if isinstance(value, Mapping) else None
+    return item if isinstance(item, kind) and not (isinstance(item, bool) and kind is int) else None
 
 
 def nonempty(value: Any, name: str) -> str | None:
     """Returns the string ``value[name]``; None where it is missing or empty, as some providers send it."""
-    found: str | None = get(value, name, str)
-    return found or None
+    text: str | None = get(value, name, str)
+    return text or None
 
 
 def first_items(thing: Any, most: int = 40) -> list[Any]:
@@ -172,10 +172,6 @@ def _value(thing: Any, within: tuple[int, ...]) -> Any:
         return [_value(item, within) for item in thing]
     if isinstance(thing, set | frozenset):
         return sorted((_value(item, within) for item in thing), key=str)
-    return _object_value(thing, within)
-
-
-def _object_value(thing: Any, within: tuple[int, ...]) -> Any:
     try:
         fields = dump(thing)
         if fields is not None:

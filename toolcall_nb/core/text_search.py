@@ -60,8 +60,8 @@ class TextPattern:
         """Returns the start and the end of the first place where the text has the pattern; None if there is none."""
         if self._lower is not None and self._lower not in text.lower():  # ten times as fast as the expression
             return None
-        found = self._expression.search(text)
-        return None if found is None else found.span()
+        match = self._expression.search(text)
+        return None if match is None else match.span()
 
 
 def message_texts(message: Message) -> Iterator[tuple[Part, FieldText]]:
@@ -81,11 +81,11 @@ def part_texts(part: Part) -> Iterator[FieldText]:
         case ToolCall():
             yield from call_texts(part)
         case ErrorPart():
-            yield from _known(FieldText("error", part.text), FieldText("error", part.details or ""))
+            yield from _nonempty(FieldText("error", part.text), FieldText("error", part.details or ""))
         case SourceUrlPart():
-            yield from _known(FieldText("source", part.title or ""), FieldText("source", part.url))
+            yield from _nonempty(FieldText("source", part.title or ""), FieldText("source", part.url))
         case SourceDocumentPart():
-            yield from _known(FieldText("source", part.title), FieldText("source", part.filename or ""))
+            yield from _nonempty(FieldText("source", part.title), FieldText("source", part.filename or ""))
         case FilePart():
             address = part.media_type if part.url.startswith("data:") else part.url[:_LONGEST_ADDRESS]
             yield FieldText("file", address)
@@ -98,20 +98,20 @@ def part_texts(part: Part) -> Iterator[FieldText]:
 
 def call_texts(call: ToolCall) -> Iterator[FieldText]:
     """Yields the texts of a call: its name, arguments, result, error, and what its tool printed."""
-    yield from _known(FieldText("name", call.name), FieldText("title", call.title or ""))
+    yield from _nonempty(FieldText("name", call.name), FieldText("title", call.title or ""))
     yield from _value_texts("arguments", call.input)
-    yield from _known(FieldText("arguments", call.input_text), FieldText("error", call.error or ""))
+    yield from _nonempty(FieldText("arguments", call.input_text), FieldText("error", call.error or ""))
     yield from _value_texts("result", call.output)
-    yield from _known(FieldText("result", call.model_text or ""))
-    for media_type, shown in (call.display or {}).items():
-        if media_type.startswith("text/") and isinstance(shown, str):
-            yield FieldText("result", shown)
-    yield from _known(FieldText("log", call.log), FieldText("traceback", call.traceback or ""))
+    yield from _nonempty(FieldText("result", call.model_text or ""))
+    for media_type, content in (call.display or {}).items():
+        if media_type.startswith("text/") and isinstance(content, str):
+            yield FieldText("result", content)
+    yield from _nonempty(FieldText("log", call.log), FieldText("traceback", call.traceback or ""))
     if call.approval is not None:
-        yield from _known(FieldText("approval", call.approval.reason or ""))
+        yield from _nonempty(FieldText("approval", call.approval.reason or ""))
 
 
-def _known(*texts: FieldText) -> Iterator[FieldText]:
+def _nonempty(*texts: FieldText) -> Iterator[FieldText]:
     return (text for text in texts if text.text)
 
 
@@ -122,16 +122,13 @@ def _value_texts(field: str, value: Json | Missing) -> Iterator[FieldText]:
     if isinstance(value, str):
         yield FieldText(field, value)
         return
-    yield FieldText(field, _compact_json(value))
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (UnicodeError, OverflowError, TypeError, ValueError):  # an integer that is too large
+        text = json_text(value)
+    yield FieldText(field, text)
     if isinstance(value, dict | list):
         yield FieldText(field, "\n".join(_strings(value)))
-
-
-def _compact_json(value: Json) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except (UnicodeError, OverflowError, TypeError, ValueError):  # an integer that is too large
-        return json_text(value)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -193,8 +190,8 @@ def call_filter(
 
 
 def _states(name: str) -> frozenset[State]:
-    known = _STATES.get(name.lower()) if isinstance(name, str) else None
-    if known is None:
+    states = _STATES.get(name.lower()) if isinstance(name, str) else None
+    if states is None:
         words = ", ".join(word.lower() for word in STATE_WORDS.values())
         raise UsageError(f"There is no state {name!r}. The states are {words}, called; or {', '.join(State)}.")
-    return known
+    return states
