@@ -61,25 +61,20 @@ _CONTAINS_EXCEPTION = re.compile(
 )
 """Texts in which LangGraph, smolagents and Python name the exception further on."""
 
-_KINDS = tuple(
-    (name, re.compile(pattern))
-    for name, pattern in (
-        (
-            "WrongArguments",
-            r"The arguments of |The reply ended before the arguments|Error invoking tool |Input validation error"
-            r"|(?:\d{1,6} )?validation errors?\b",
-        ),
-        (
-            "UnknownTool",
-            r"There is no tool |No such tool available|Unknown tool\b|\S{1,200} is not a valid tool"
-            r"|Tool \S{1,200} not found",
-        ),
-        ("LimitReached", r"Not run: the limit "),
-        ("NoResult", r"The agent gave no result for this call|The model's side did not give a result"),
-        ("TimeoutError", r"[A-Z][^\n]{0,120}\btimed out\b"),
-        ("ExitCode", r"Exit code \d"),
-    )
-)
+_KINDS = {
+    "WrongArguments": re.compile(
+        r"The arguments of |The reply ended before the arguments|Error invoking tool |Input validation error"
+        r"|(?:\d{1,6} )?validation errors?\b"
+    ),
+    "UnknownTool": re.compile(
+        r"There is no tool |No such tool available|Unknown tool\b|\S{1,200} is not a valid tool"
+        r"|Tool \S{1,200} not found"
+    ),
+    "LimitReached": re.compile(r"Not run: the limit "),
+    "NoResult": re.compile(r"The agent gave no result for this call|The model's side did not give a result"),
+    "TimeoutError": re.compile(r"[A-Z][^\n]{0,120}\btimed out\b"),
+    "ExitCode": re.compile(r"Exit code \d"),
+}
 """The types of errors that are no exceptions, and the beginnings of their texts: ours, and those of frameworks."""
 
 
@@ -95,7 +90,7 @@ def error_type(text: str | None) -> str | None:
     body = whole[start.end() :] if start else whole
     if match := _EXCEPTION.match(body):
         return match[1]
-    for name, pattern in _KINDS:
+    for name, pattern in _KINDS.items():
         if pattern.match(body) or pattern.match(whole):
             return name
     if _CONTAINS_EXCEPTION.match(whole) and (matches := _INSIDE.findall(whole)):

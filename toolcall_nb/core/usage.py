@@ -116,17 +116,15 @@ def to_metadata(requests: Sequence[RequestUsage]) -> Object:
     if cost is not None:
         fields["cost"] = _cost_text(cost)
     last = next((request.model for request in reversed(requests) if request.model), None)
-    return fields | ({"steps": [_step(request, last) for request in requests]} if len(requests) > 1 else {})
-
-
-def _step(request: RequestUsage, model: str | None) -> Object:
-    fields: Object = {"usage": dict(request.usage)}
-    if request.cost is not None:
-        fields["cost"] = _cost_text(request.cost)
-    if request.model not in (None, model):
-        fields["model"] = request.model
-    if request.added:
-        fields["added"] = dict(request.added)
+    for request in requests if len(requests) > 1 else ():
+        step: Object = {"usage": dict(request.usage)}
+        if request.cost is not None:
+            step["cost"] = _cost_text(request.cost)
+        if request.model not in (None, last):
+            step["model"] = request.model
+        if request.added:
+            step["added"] = dict(request.added)
+        fields.setdefault("steps", []).append(step)
     return fields
 
 
@@ -208,5 +206,5 @@ def _cost(reported: Json) -> dict[str, Decimal] | None:
     return amounts or None
 
 
-def _cost_text(cost: Mapping[str, Decimal] | None) -> dict[str, str]:
-    return {currency: f"{amount.normalize():f}" for currency, amount in (cost or {}).items()}
+def _cost_text(cost: Mapping[str, Decimal]) -> dict[str, str]:
+    return {currency: f"{amount.normalize():f}" for currency, amount in cost.items()}

@@ -302,10 +302,10 @@ def _is_plain(text: str) -> bool:
 
 def _quoted(text: str) -> str:
     """Returns a double-quoted scalar: JSON's, with characters that are not printable escaped as in YAML."""
+    quoted = json.dumps(text, ensure_ascii=False)
     if text.isprintable():
-        return json.dumps(text, ensure_ascii=False)
-    escaped = json.dumps(text, ensure_ascii=False)
-    return _ESCAPED.sub(lambda match: match[0] if match[0].isprintable() else _escape(match[0]), escaped)
+        return quoted
+    return _ESCAPED.sub(lambda match: match[0] if match[0].isprintable() else _escape(match[0]), quoted)
 
 
 def _escape(character: str) -> str:

@@ -167,17 +167,12 @@ def _apart(spans: Iterable[_Span], text: str) -> list[_Span]:
     masks = [_Span(*match.span(), "") for match in _MASKS.finditer(text)]
     joined: list[_Span] = []
     for span in sorted([*ordered, *masks], key=lambda span: (span.start, span.mask != "")):
-        if joined and span.start < joined[-1].end:
-            joined[-1] = _union(joined[-1], span)
-        else:
+        last = joined[-1] if joined else None
+        if last is None or span.start >= last.end:
             joined.append(span)
+            continue
+        # One span for both: with the mask of a known secret, or with none if one of them is a mask already.
+        named = last if last.value is not None else span
+        mask, value = (named.mask, named.value) if last.mask and span.mask else ("", None)
+        joined[-1] = _Span(last.start, max(last.end, span.end), mask, value)
     return [span for span in joined if span.mask]
-
-
-def _union(one: _Span, other: _Span) -> _Span:
-    """Returns one span for both: with the mask of a known secret, or with none if one of them is a mask already."""
-    end = max(one.end, other.end)
-    if not one.mask or not other.mask:
-        return _Span(one.start, end, "")
-    named = one if one.value is not None else other
-    return _Span(one.start, end, named.mask, named.value)

@@ -27,23 +27,13 @@ class Naming(Enum):
     NOTHING = "nothing"
 
 
-_SECRETS = (
-    *("accesskey", "accesstoken", "accountkey", "apikey", "apitoken", "appkey", "authkey", "authorization"),
-    *("authtoken", "bearertoken", "clientkey", "consumerkey", "credential", "credentials", "encryptionkey"),
-    *("licencekey", "licensekey", "masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey"),
-    *("privatekey", "pwd", "refreshtoken", "secret", "secretkey", "secrettoken", "servicekey", "sessiontoken"),
-    *(
-        "sharedkey",
-        "signingkey",
-        "subscriptionkey",
-        "adminpass",
-        "dbpass",
-        "mailpass",
-        "rootpass",
-        "smtppass",
-        "userpass",
-    ),
-)
+_SECRET_WORDS = """
+accesskey accesstoken accountkey apikey apitoken appkey authkey authorization authtoken bearertoken clientkey
+consumerkey credential credentials encryptionkey licencekey licensekey masterkey passcode passphrase passwd password
+presharedkey privatekey pwd refreshtoken secret secretkey secrettoken servicekey sessiontoken sharedkey signingkey
+subscriptionkey adminpass dbpass mailpass rootpass smtppass userpass
+"""
+_SECRETS = tuple(_SECRET_WORDS.split())
 _PERHAPS = frozenset({"auth", "cookie", "key", "pass", "token"})
 _LIKELY = frozenset({"auth", "pass", "token"})
 """These words say more if another word stands before them."""
