@@ -72,7 +72,10 @@ class _Reader:
         """Yields the events of the whole document; line numbers count from the document's first line."""
         for segment in scan(text, CALLOUT_KINDS):
             for event in self._read(segment):
-                yield _moved(event, skipped_lines)
+                if isinstance(event, ev.Diagnostic) and event.line:
+                    yield ev.Diagnostic(event.message, event.action, event.line + skipped_lines, event.column)
+                else:
+                    yield event
         yield from self._finish()
 
     def _begin_blocks(self) -> None:
@@ -122,7 +125,9 @@ class _Reader:
         self._is_open = True
         wire_role = None if role == "assistant" else role
         yield ev.Start(message_id=fields.get("id"), message_metadata=fields.get("metadata"), role=wire_role)
-        self._end = _end_of(fields)
+        is_aborted = fields.get("aborted") is not None
+        finish = ev.Finish(finish_reason=fields.get("finishReason") or "stop")
+        self._end: Event = ev.Abort(reason=fields["aborted"]) if is_aborted else finish
         if text is not None:
             yield from self._part(_text_part("text", text, fields))
             yield from self._finish()
@@ -146,12 +151,6 @@ class _Reader:
         self._begin_blocks()
 
 
-def _moved(event: Event, lines: int) -> Event:
-    if isinstance(event, ev.Diagnostic) and lines and event.line:
-        return ev.Diagnostic(event.message, event.action, event.line + lines, event.column)
-    return event
-
-
 def _text_and_fields(closed: CalloutClosed) -> tuple[str | None, Object]:
     """Returns the text that a callout quotes (None: it has no body), and its fields."""
     if closed.header.assigned.get("as") == "yaml":
@@ -172,12 +171,6 @@ _FIELD_TYPES: dict[str, type] = {
     "providerMetadata": dict,
     "details": str,
 }
-
-
-def _end_of(fields: Object) -> Event:
-    if fields.get("aborted") is not None:
-        return ev.Abort(reason=fields["aborted"])
-    return ev.Finish(finish_reason=fields.get("finishReason") or "stop")
 
 
 def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
