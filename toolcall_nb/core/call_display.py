@@ -19,7 +19,7 @@ from toolcall_nb.core.transcript import State, ToolCall
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
 MAX_DISPLAYS = 20
-"""How many displays of one call are kept."""
+"""The number of displays of one call that are kept."""
 
 MAX_DISPLAY = 10_000_000
 """Characters of the displays of one call that are kept, pictures as base64 text."""

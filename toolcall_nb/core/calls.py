@@ -146,7 +146,7 @@ class ToolCalls(Mapping[str, "ToolCall"]):
 class CallNesting:
     """The depth of each call, and the name of the call around it, by call id.
 
-    A parent that is not among the calls, or that is itself below, is none.
+    A parent that is not among the calls, or that ran inside of the call itself, does not count.
     """
 
     def __init__(self, calls: Iterable[ToolCall] = ()) -> None:

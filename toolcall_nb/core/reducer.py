@@ -66,7 +66,7 @@ _State: TypeAlias = "tuple[AppendOnlyList[Message], MessageState | None, AppendO
 
 
 class Touched(Struct, frozen=True):
-    """The place that an event changed: a message by its index, and one of its parts by its key (None: the message).
+    """The part that an event changed: a message by its index, and one of its parts by its key (None: the message).
 
     With ``others``, earlier parts of the message changed too.
     """
@@ -436,7 +436,7 @@ class TranscriptBuilder:
         return Touched(len(self._settled), slot.key, removed=True)
 
     def _replace_by_text(self, slot: Slot, text: str, *, continues: bool = False) -> Touched:
-        """Puts the text of what was taken for a call into the call's place."""
+        """Replaces a call that turned out not to be one by its text."""
         whole = AppendOnlyText(slot.seam + text)
         return self._put(
             Slot(slot.key, TextPart(""), whole, is_growing=True, block=slot.block, continues=continues),
