@@ -15,7 +15,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.core.ports import open_ports
+from toolcall_nb.core.lazy_imports import open_ports
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Decision

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
 
 __all__ = [
     "MissingPackageError",

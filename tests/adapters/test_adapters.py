@@ -34,8 +34,7 @@ from toolcall_nb.adapters import (
     recognise_source,
 )
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.sdk_objects import as_json_value
-from toolcall_nb.core.sdk_types import SDK_STREAM_TYPES
+from toolcall_nb.core.sdk_objects import SDK_STREAM_TYPES, as_json_value
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.sources.sdk_streams import ItemReader

@@ -15,7 +15,7 @@ from toolcall_nb.adapters.assembler import NO_JSON, Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.finish_reasons import cut_off_error
+from toolcall_nb.core.run_outcome import cut_off_error
 from toolcall_nb.core.transcript import ReasoningPart, State, TextPart, ToolCall, Transcript
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.adapter_streams import read_stream
-from toolcall_nb.core.finish_reasons import cut_off_error
+from toolcall_nb.core.run_outcome import cut_off_error
 from toolcall_nb.core.transcript import State, Transcript
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.adapter_streams import read_items, read_whole
 from toolcall_nb.adapters.recognise import recognise_source
-from toolcall_nb.core.sdk_types import SourceKind
+from toolcall_nb.core.sdk_objects import SourceKind
 from toolcall_nb.core.transcript import CustomPart, ErrorPart, TextPart, Transcript
 from toolcall_nb.sources.player import play_events
 

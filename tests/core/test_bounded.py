@@ -18,7 +18,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import WireError
 from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
-from toolcall_nb.markdown.yaml_body import MAX_ALIASED, MAX_YAML_DEPTH, BodyError, load_body
+from toolcall_nb.markdown.yaml_text import MAX_ALIASED, MAX_YAML_DEPTH, BodyError, load_body
 from toolcall_nb.models.mock.prompt_facts import facts_of
 from toolcall_nb.render import to_html, to_text
 from toolcall_nb.render.html_output.sanitising import sanitise

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 
 from tests.support.strategies import transcripts
-from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.call_table import CALL_COLUMNS
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.text_search import TextPattern, part_texts
 from toolcall_nb.core.transcript import (
     Approval,

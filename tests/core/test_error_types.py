@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolcall_nb import Chat, MockModel
-from toolcall_nb.core.error_types import error_type
+from toolcall_nb.core.call_table import error_type
 
 
 @pytest.mark.parametrize(

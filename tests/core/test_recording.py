@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support.strategies import json_values, streams, transcripts
 from toolcall_nb import read
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.recording import Recording, read_recording
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript

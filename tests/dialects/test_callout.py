@@ -22,7 +22,7 @@ from toolcall_nb.dialects.callout import create_stream_chunks
 from toolcall_nb.errors import UsageError
 from toolcall_nb.markdown import tool_callout_plugin
 from toolcall_nb.markdown.scanner import CalloutClosed, Text, scan
-from toolcall_nb.markdown.yaml_body import BodyError, load_body
+from toolcall_nb.markdown.yaml_text import BodyError, load_body
 from toolcall_nb.tools import Tool
 
 FIXTURES = read_fixtures("callouts.md")

@@ -18,8 +18,7 @@ from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.reading import CALLOUT_KINDS
 from toolcall_nb.markdown.scanner import CalloutClosed, Text, scan
-from toolcall_nb.markdown.yaml_body import MAX_ALIASED, BodyError, load_body
-from toolcall_nb.markdown.yaml_text import yaml_lines
+from toolcall_nb.markdown.yaml_text import MAX_ALIASED, BodyError, load_body, yaml_lines
 
 __all__ = [
     "callout_body",

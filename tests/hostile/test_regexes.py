@@ -31,7 +31,7 @@ SEARCHES = ("search", "sub", "subn", "finditer", "findall", "split")
 FUNCTIONS = ("compile", "match", "fullmatch", *SEARCHES)
 MADE_AT_RUN_TIME = {
     "core/invisible_characters.py": "sets of characters",
-    "core/error_types.py": "its own table, all constants; a text is cut to 4,000 characters before",
+    "core/call_table.py": "its own table, all constants; a text is cut to 4,000 characters before",
     "core/text_search.py": "the pattern that the user searches for",
     "cli/search_command.py": "the pattern that the user searches for",
     "tools/schemas/bounded_values.py": "the pattern in the user's own schema; patterns of other people never backtrack",
@@ -43,7 +43,7 @@ MADE_AT_RUN_TIME = {
     "models/mock/arguments.py": "the pattern in a tool's own schema",
     "redaction/key_formats.py": "its own table; `tests.redaction.test_masking` tries them",
     "redaction/secret_names.py": "its table of shapes, each matched against one value at a time",
-    "redaction/secret_forms.py": "the forms of known secrets",
+    "redaction/masker.py": "the forms of known secrets",
     "incremental_markdown/open_marks.py": "three marks; its values are tried like constants",
     "incremental_markdown/fast_lexer.py": "classes of characters, such as digits; each is matched with one character",
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +11,8 @@ from markdown_it import MarkdownIt
 
 from tests.support.corpora import corpus
 from tests.support.documents import cuts, documents, in_pieces
+from toolcall_nb.markdown import plugin
 from toolcall_nb.markdown.callout import MAX_HEADER
-from toolcall_nb.markdown.plugin import callout_rule
 from toolcall_nb.markdown.scanner import (
     CalloutClosed,
     CalloutGrew,
@@ -54,9 +56,9 @@ def source(segments: list[Segment]) -> str:
 def found_by_plugin(text: str) -> list[tuple[int, str]]:
     """Line and body of each callout that markdown-it-py finds with the plugin's rule."""
     found: list[tuple[int, str]] = []
-    md = MarkdownIt("commonmark")
-    callout_rule(md, ("tool",), lambda state, header, body, start: found.append((start + 1, body)))
-    md.parse(text)
+    md = MarkdownIt("commonmark").use(plugin.tool_callout_plugin)
+    with patch.object(plugin, "_push_callout", lambda state, header, body, start: found.append((start + 1, body))):
+        md.parse(text)
     return found
 
 

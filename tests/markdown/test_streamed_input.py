@@ -11,7 +11,7 @@ from toolcall_nb import Transcript
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.dialects import detector
-from toolcall_nb.markdown.streamed_input import StreamedInput
+from toolcall_nb.markdown.tool_events import StreamedInput
 from toolcall_nb.stages import to_stages
 
 BODIES = [

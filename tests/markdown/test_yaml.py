@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from tests.support.corpora import corpus
 from tests.support.strategies import json_values, texts
 from toolcall_nb.core.text import well_formed_json
-from toolcall_nb.markdown.yaml_body import BodyError, load_body, resolve_plain
-from toolcall_nb.markdown.yaml_text import yaml_lines, yaml_scalar
+from toolcall_nb.markdown.yaml_text import BodyError, load_body, resolve_plain, yaml_lines, yaml_scalar
 
 
 def written(mapping: dict[str, Any]) -> str:

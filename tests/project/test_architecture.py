@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.project.public_names import STABLE
-from toolcall_nb.core import ports
 
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[2] / PACKAGE
@@ -77,7 +76,7 @@ UPWARD = {
         ("core.calls", "core.transcript"),
     },
     "a collection of calls makes a table of itself, and searches itself": {
-        *(("core.calls", "core.call_table"), ("core.calls", "core.call_filter"), ("core.calls", "core.text_search")),
+        *(("core.calls", "core.call_table"), ("core.calls", "core.text_search")),
     },
     "a transcript builds itself from events, and gives its events back": {
         *(("core.transcript", "core.reducer"), ("core.transcript", "core.replay")),
@@ -85,7 +84,7 @@ UPWARD = {
 }
 """The imports inside functions or for types that are part of an import cycle, with their reasons.
 
-They are within the core. What a transcript does by upper rooms goes through `toolcall_nb.core.ports`.
+They are within the core. What a transcript does by upper rooms goes through `toolcall_nb.core.lazy_imports`.
 """
 
 NOT_IN_THE_CORE = {
@@ -244,8 +243,8 @@ def test_every_name_that_a_module_lists_exists() -> None:
 
 
 def test_every_port_is_a_function_of_its_module() -> None:
-    for name in ports._paths:
-        assert callable(ports.port(name)), name
+    for name in lazy_imports._paths:
+        assert callable(lazy_imports.port(name)), name
 
 
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in STABLE.items() for name in names])

@@ -33,7 +33,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.dialects import detector
 from toolcall_nb.live_runs.document import LiveDocument
-from toolcall_nb.markdown import IncrementalMarkdown, yaml_body
+from toolcall_nb.markdown import IncrementalMarkdown, yaml_text
 from toolcall_nb.render import LiveHtml, to_html
 
 TWICE = 2.15
@@ -47,7 +47,7 @@ class WorkCounts:
         self.parses = self.characters = self.yaml_loads = self.yaml_characters = 0
         for parser in (ParserBlock, ParserInline):
             monkeypatch.setattr(parser, "parse", self._markdown(parser.parse))
-        monkeypatch.setattr(yaml_body, "_LOADER", self._yaml(yaml_body._LOADER))
+        monkeypatch.setattr(yaml_text, "_LOADER", self._yaml(yaml_text._LOADER))
 
     def of(self, run: Callable[[], object]) -> WorkCounts:
         """Resets the counts and counts the work of ``run``."""

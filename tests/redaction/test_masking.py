@@ -39,8 +39,7 @@ from toolcall_nb.core.transcript import (
 from toolcall_nb.redaction import (
     MASK,
     assignments,
-    commands,
-    headers,
+    headers_and_commands,
     key_formats,
     masked,
     masked_text,
@@ -506,13 +505,13 @@ PATTERNS = {
     "forms, eagerly": key_formats._all_formats(True)[0],
     **key_formats.INSIDE,
     **key_formats.BLOCKS,
-    **{f"header {hint}": pattern for hint, pattern in headers._HEADERS.items()},
-    **{f"driver {hint}": pattern for hint, pattern in headers._DRIVERS.items()},
-    **{f"setting {hint}": pattern for hint, pattern in commands._SETTINGS.items()},
-    **{f"command -{flag}": pattern for flag, pattern in commands._COMMANDS.items()},
+    **{f"header {hint}": pattern for hint, pattern in headers_and_commands._HEADERS.items()},
+    **{f"driver {hint}": pattern for hint, pattern in headers_and_commands._DRIVERS.items()},
+    **{f"setting {hint}": pattern for hint, pattern in headers_and_commands._SETTINGS.items()},
+    **{f"command -{flag}": pattern for flag, pattern in headers_and_commands._COMMANDS.items()},
     **{
         f"{module.__name__} {name}": value
-        for module in (assignments, commands, headers)
+        for module in (assignments, headers_and_commands)
         for name, value in vars(module).items()
         if isinstance(value, re.Pattern)
     },

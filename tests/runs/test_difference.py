@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.call_counts import counted
 from tests.support.strategies import json_values, texts, transcripts
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.comparison import ComparedRow, RowKind, RowSide, Total
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import (

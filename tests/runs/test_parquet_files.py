@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from tests.support.run_logs import run_line, write_lines
 from tests.support.strategies import transcripts
 from toolcall_nb import Transcript, read_many
-from toolcall_nb.core.call_record import CallRecord
 from toolcall_nb.core.call_table import CALL_COLUMNS
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall
 from toolcall_nb.errors import MissingPackageError, UsageError

@@ -355,7 +355,7 @@ FAULTS = (
     Fault(
         "what is not known is 0 in a table of calls",
         "core/data_frames.py",
-        "unknown if value is None else value",
+        "pandas.NA if value is None else value",
         "0 if value is None else value",
         "tests/core/test_calls.py",
     ),

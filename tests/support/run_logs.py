@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 

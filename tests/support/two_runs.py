@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 
 

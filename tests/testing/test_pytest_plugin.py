@@ -246,7 +246,7 @@ def test_runs_that_do_not_use_it_import_nothing_for_it(project: Path, run: Run) 
         done = run(plugin=plugin)
         assert "1 failed, 1 passed" in done.stdout
         modules.append(set(done.stdout.partition("modules: ")[2].split()))
-    ports = {"toolcall_nb.core", "toolcall_nb.core.ports"}
+    ports = {"toolcall_nb.core", "toolcall_nb.core.lazy_imports"}
     assert modules[0] - modules[1] == {"toolcall_nb", "toolcall_nb.testing", PLUGIN, *ports}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.lazy_members import lazy_members
+from toolcall_nb.core.lazy_imports import lazy_members
 
 if TYPE_CHECKING:
     from toolcall_nb.adapters.base import Adapter, Format
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         recognise_source,
         unreadable,
     )
-    from toolcall_nb.core.sdk_types import SourceKind
+    from toolcall_nb.core.sdk_objects import SourceKind
 
 __all__ = [
     "ENVELOPES",
@@ -52,7 +52,7 @@ __getattr__ = lazy_members(
         "Adapter": ".base",
         "Format": ".base",
         "Recognised": ".recognise",
-        "SourceKind": "toolcall_nb.core.sdk_types",
+        "SourceKind": "toolcall_nb.core.sdk_objects",
         "events_of": ".recognise",
         "format_of_item": ".recognise",
         "format_of_whole": ".recognise",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, error_event
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
-from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
+from toolcall_nb.core.run_outcome import COMPLETE_REASONS, cut_off_error
 from toolcall_nb.core.text import well_formed
 
 NO_JSON = "The arguments of a tool call are no valid JSON."

@@ -19,8 +19,7 @@ from toolcall_nb.adapters import pydantic_ai as pydantic
 from toolcall_nb.adapters.base import Format, never
 from toolcall_nb.adapters.common_events import is_keepalive
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.sdk_objects import class_names, type_name
-from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES, SourceKind
+from toolcall_nb.core.sdk_objects import SDK_REPLY_TYPES, SDK_STREAM_TYPES, SourceKind, class_names, type_name
 from toolcall_nb.errors import UsageError
 
 FORMATS: tuple[Format, ...] = (

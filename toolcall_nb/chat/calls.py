@@ -15,7 +15,7 @@ from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_pictures import with_sent_as
+from toolcall_nb.core.call_display import with_sent_as
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.base import model_member

@@ -93,27 +93,27 @@ class ConsoleText(Struct, frozen=True):
     return is kept. A carriage return at the very end of the text is kept, because the next character decides: a line
     end makes it a part of that, anything else replaces the line. Adding a finished text again changes nothing.
 
-    ``lines`` are the complete lines with their ends; ``rest`` is the line that is not complete.
+    ``lines`` are the complete lines with their ends; ``open_line`` is the line that is not complete.
     """
 
     lines: AppendOnlyText = field(default_factory=AppendOnlyText)
-    rest: str = ""
+    open_line: str = ""
 
     def __str__(self) -> str:
-        return f"{self.lines}{self.rest}"
+        return f"{self.lines}{self.open_line}"
 
     def add(self, text: str) -> ConsoleText:
         """Returns this text with more after it."""
-        lines, rest = self.lines, self.rest
+        lines, open_line = self.lines, self.open_line
         whole, end, last = text.rpartition("\n")
         if end:
             first, *others = whole.split("\n")
-            lines = lines.add("".join(f"{_last_rewrite(line)}\n" for line in (rest + first, *others)))
-            rest = ""
-        rest += last
-        if "\r" in rest:
-            rest = _last_rewrite(rest) + ("\r" if rest.endswith("\r") else "")
-        return ConsoleText(lines, rest)
+            lines = lines.add("".join(f"{_last_rewrite(line)}\n" for line in (open_line + first, *others)))
+            open_line = ""
+        open_line += last
+        if "\r" in open_line:
+            open_line = _last_rewrite(open_line) + ("\r" if open_line.endswith("\r") else "")
+        return ConsoleText(lines, open_line)
 
 
 def _last_rewrite(line: str) -> str:

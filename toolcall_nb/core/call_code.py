@@ -16,23 +16,20 @@ def call_code(name: str, arguments: Json) -> str:
     A name that is not an identifier is looked up in the registry. Keys that are not identifiers are passed as a
     mapping, and arguments that are not an object as the only positional argument.
     """
-    called = name if _is_name(name) else f"registry[{name!r}].function"
-    lines = [] if _is_name(name) else ["from toolcall_nb.tools import registry", ""]
-    return "\n".join([*lines, _call(called, arguments)])
-
-
-def _call(called: str, arguments: Json) -> str:
+    function, imports = name, ""
+    if not _is_name(name):
+        function, imports = f"registry[{name!r}].function", "from toolcall_nb.tools import registry\n\n"
     if not isinstance(arguments, dict):
-        given = [_value(arguments)]
+        items = [_value(arguments)]
     elif all(map(_is_name, arguments)):
-        given = [f"{key}={_value(value)}" for key, value in arguments.items()]
+        items = [f"{key}={_value(value)}" for key, value in arguments.items()]
     else:
-        given = [f"**{_value(arguments)}"]
-    line = f"{called}({', '.join(given)})"
+        items = [f"**{_value(arguments)}"]
+    line = f"{function}({', '.join(items)})"
     if len(line) <= _WIDTH and "\n" not in line:
-        return line
-    body = "".join(f"    {item.replace(chr(10), chr(10) + '    ')},\n" for item in given)
-    return f"{called}(\n{body})"
+        return imports + line
+    body = "".join(f"    {item.replace(chr(10), chr(10) + '    ')},\n" for item in items)
+    return f"{imports}{function}(\n{body})"
 
 
 def _value(value: Json) -> str:

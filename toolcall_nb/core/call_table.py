@@ -23,25 +23,81 @@ A row is a dictionary with the columns of `CALL_COLUMNS`; None is unknown, never
     fingerprint  the same for calls of the same name and arguments
 
 A frame has one more column for each argument, ``args.NAME``.
+
+`error_type` names the kind of a failed call from the text of its error: a transcript has nothing else of it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.calls import CallNesting
 from toolcall_nb.core.data_frames import data_frame
-from toolcall_nb.core.error_types import error_type
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.result_text import format_output
 from toolcall_nb.core.transcript import Approval, Message, ToolCall
 from toolcall_nb.core.usage import read_usage
+
+UNNAMED_ERROR = "Error"
+"""The type of an error whose text names none."""
+
+_LONGEST = 4000
+_CLASS = r"[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Timeout|Warning)"
+_EXCEPTION = re.compile(rf"(?:[a-zA-Z_]\w{{0,60}}\.){{0,8}}({_CLASS})\b")
+_NAMED = re.compile(r"((?:[A-Z]{1,8}[a-z0-9]{1,40}){2,8}): ")
+_INSIDE = re.compile(rf"(?<![\w.])(?:[a-zA-Z_]\w{{0,60}}\.){{0,8}}({_CLASS})(?=[:(])")
+_WRAPPER = re.compile(r"\s*(?:<tool_use_error>\s*)?(?:Error: |Encountered error: )?")
+"""The beginnings that LangGraph, LlamaIndex and Claude Code put before an error."""
+
+_CONTAINS_EXCEPTION = re.compile(
+    r"Error (?:when )?(?:executing|calling|running|in)\b|Traceback \(most recent call last\)"
+)
+"""Texts in which LangGraph, smolagents and Python name the exception further on."""
+
+_KINDS = {
+    "WrongArguments": re.compile(
+        r"The arguments of |The reply ended before the arguments|Error invoking tool |Input validation error"
+        r"|(?:\d{1,6} )?validation errors?\b"
+    ),
+    "UnknownTool": re.compile(
+        r"There is no tool |No such tool available|Unknown tool\b|\S{1,200} is not a valid tool"
+        r"|Tool \S{1,200} not found"
+    ),
+    "LimitReached": re.compile(r"Not run: the limit "),
+    "NoResult": re.compile(r"The agent gave no result for this call|The model's side did not give a result"),
+    "TimeoutError": re.compile(r"[A-Z][^\n]{0,120}\btimed out\b"),
+    "ExitCode": re.compile(r"Exit code \d"),
+}
+"""The types of errors that are no exceptions, and the beginnings of their texts: ours, and those of frameworks."""
+
+
+def error_type(text: str | None) -> str | None:
+    """Returns the exception or the kind that an error's text names, or `UNNAMED_ERROR`; None without an error.
+
+    Kinds besides exceptions are ``WrongArguments``, ``UnknownTool``, ``LimitReached``, ``NoResult`` and ``ExitCode``.
+    """
+    if text is None:
+        return None
+    whole = text[:_LONGEST]
+    start = _WRAPPER.match(whole)
+    body = whole[start.end() :] if start else whole
+    if match := _EXCEPTION.match(body):
+        return match[1]
+    for name, pattern in _KINDS.items():
+        if pattern.match(body) or pattern.match(whole):
+            return name
+    if _CONTAINS_EXCEPTION.match(whole) and (matches := _INSIDE.findall(whole)):
+        return str(matches[-1 if whole.startswith("Traceback") else 0])
+    match = _NAMED.match(body)
+    return match[1] if match else UNNAMED_ERROR
+
 
 CALL_COLUMNS = (
     *("i", "id", "parent", "depth", "turn", "name", "state", "error_type", "error", "started", "seconds", "approval"),
@@ -69,13 +125,21 @@ def call_rows(
     added = read_usage(messages).added
     attempts: Counter[str] = Counter()
     for i, (turn, call) in enumerate(listed):
-        row = _row(call)
-        attempts[row["fingerprint"]] += 1
+        fingerprint = _fingerprint(call.name, call.input)
+        attempts[fingerprint] += 1
         tokens = added.get(call.id) if call.tokens is None else call.tokens
+        output = None if call.output is MISSING else call.output
+        text = None if call.output is MISSING else format_output(call.output)
         yield {
             **{"i": i, "turn": turn, "depth": nesting.depth(call.id), "tokens": tokens},
-            **{"attempt": attempts[row["fingerprint"]]},
-            **row,
+            **{"attempt": attempts[fingerprint]},
+            **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
+            **{"error_type": error_type(call.error), "error": call.error},
+            **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
+            **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
+            "result_bytes": None if text is None else len(text.encode()),
+            "truncated": None if text is None else call.model_text is not None,
+            "fingerprint": fingerprint,
         }
 
 
@@ -88,20 +152,6 @@ def calls_frame(rows: Sequence[Mapping[str, Any]], purpose: str, first: Sequence
             row["arguments"].get(name) if isinstance(row["arguments"], dict) else None for row in rows
         ]
     return data_frame(columns, purpose)
-
-
-def _row(call: ToolCall) -> dict[str, Any]:
-    output = None if call.output is MISSING else call.output
-    text = None if call.output is MISSING else format_output(call.output)
-    return {
-        **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
-        **{"error_type": error_type(call.error), "error": call.error},
-        **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
-        **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},
-        "result_bytes": None if text is None else len(text.encode()),
-        "truncated": None if text is None else call.model_text is not None,
-        "fingerprint": _fingerprint(call.name, call.input),
-    }
 
 
 def _approval_word(approval: Approval | None) -> str | None:

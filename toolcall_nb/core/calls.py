@@ -1,4 +1,4 @@
-"""A queryable collection of tool calls, `ToolCalls`: the type of ``Transcript.calls``."""
+"""Tool calls: their times (`CallRecord`), collections (`ToolCalls`) and nesting (`CallNesting`)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,56 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Message, ToolCall
+
+
+class CallRecord:
+    """The times of a tool call, its tokens, and its Python value. Unknown values are None.
+
+    ``started`` is in seconds since the start of the run, ``seconds`` is the time from there to the call's end.
+    ``tokens`` is the number of tokens that the result added to the next prompt. ``value`` is the object that the tool
+    returned; only the process that ran the tool has it, so copies and pickles leave it out.
+
+    All records are equal, so that two runs with the same calls are equal, however long the calls took. It is no
+    struct: a value is never encoded or masked.
+    """
+
+    __slots__ = ("seconds", "started", "tokens", "value")
+
+    def __init__(
+        self,
+        *,
+        started: float | None = None,
+        seconds: float | None = None,
+        tokens: int | None = None,
+        value: Any = None,
+    ) -> None:
+        self.started, self.seconds, self.tokens, self.value = started, seconds, tokens, value
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any of the times or the tokens is known."""
+        return (self.started, self.seconds, self.tokens) != (None, None, None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CallRecord)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        fields = {name: getattr(self, name) for name in ("started", "seconds", "tokens")}
+        return f"CallRecord({', '.join(f'{name}={value!r}' for name, value in fields.items() if value is not None)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CallRecord, (), (None, {"started": self.started, "seconds": self.seconds, "tokens": self.tokens})
+
+
+NO_RECORD = CallRecord()
+"""The record of a call of which none was made."""
 
 
 class ToolCalls(Mapping[str, "ToolCall"]):
@@ -79,15 +125,14 @@ class ToolCalls(Mapping[str, "ToolCall"]):
         by the word of a card (``error``). ``text`` is found in the name, arguments, result, error or log, in any case
         of its letters. ``min_seconds`` is the least duration; a call whose duration is not known is left out.
         """
-        from toolcall_nb.core.call_filter import call_filter
+        from toolcall_nb.core.text_search import call_filter
 
         is_wanted = call_filter(name=name, state=state, text=text, min_seconds=min_seconds)
         return ToolCalls(filter(is_wanted, self._calls.values()), self._messages)
 
     def search(self, pattern: str | re.Pattern[str]) -> ToolCalls:
         """Returns the calls that have the text, in any case of its letters, or a match of the compiled expression."""
-        from toolcall_nb.core.call_filter import CallFilter
-        from toolcall_nb.core.text_search import TextPattern
+        from toolcall_nb.core.text_search import CallFilter, TextPattern
 
         return ToolCalls(filter(CallFilter(text=TextPattern(pattern)), self._calls.values()), self._messages)
 
@@ -96,3 +141,66 @@ class ToolCalls(Mapping[str, "ToolCall"]):
         calls = self.values()
         bundle: dict[str, str] = port("saved_calls_bundle")(calls, self._messages, include=include, exclude=exclude)
         return bundle
+
+
+class CallNesting:
+    """The depth of each call, and the name of the call around it, by call id.
+
+    A parent that is not among the calls, or that ran inside of the call itself, does not count.
+    """
+
+    def __init__(self, calls: Iterable[ToolCall] = ()) -> None:
+        by_id = {call.id: call for call in calls}
+        self._parents = {call.id: call.parent for call in by_id.values()}
+        self._names = {call.id: call.name for call in by_id.values()}
+        self._depths = _depths(self._parents)
+        self._parent_ids = set(filter(None, self._parents.values()))
+
+    def add(self, call: ToolCall) -> set[str]:
+        """Notes a call, or its change; returns the ids of the known calls whose depth or parent's name has changed."""
+        call_id, parent = call.id, call.parent
+        is_new = call_id not in self._parents
+        if not is_new and (self._parents[call_id], self._names[call_id]) == (parent, call.name):
+            return set()
+        self._parents[call_id], self._names[call_id] = parent, call.name
+        if parent is not None:
+            self._parent_ids.add(parent)
+        if is_new and call_id not in self._parent_ids:
+            self._depths[call_id] = 0 if parent is None else self._depths.get(parent, -1) + 1
+            return set()
+        return self._changed(call_id)
+
+    def discard(self, call_id: str) -> set[str]:
+        """Forgets a call; returns what `add` returns."""
+        self._parents.pop(call_id, None)
+        self._names.pop(call_id, None)
+        self._depths.pop(call_id, None)
+        return self._changed(call_id) if call_id in self._parent_ids else set()
+
+    def depth(self, call_id: str) -> int:
+        """Returns the number of calls around a call."""
+        return self._depths.get(call_id, 0)
+
+    def around(self, call_id: str) -> str:
+        """Returns the name of the call around a call; empty for a call of the run itself."""
+        parent = self._parents.get(call_id)
+        return self._names.get(parent, "") if parent is not None and self._depths.get(call_id) else ""
+
+    def _changed(self, call_id: str) -> set[str]:
+        former, self._depths = self._depths, _depths(self._parents)
+        changed = {each for each, depth in self._depths.items() if depth != former.get(each)}
+        return changed | {each for each, parent in self._parents.items() if call_id in (each, parent)}
+
+
+def _depths(parents: Mapping[str, str | None]) -> dict[str, int]:
+    depths: dict[str, int] = {}
+    for start in parents:
+        path: dict[str, None] = {}
+        here: str | None = start
+        while here is not None and here in parents and here not in depths and here not in path:
+            path[here] = None
+            here = parents[here]
+        depth = depths[here] + 1 if here in depths else 0
+        for call_id in reversed(path):
+            depths[call_id], depth = depth, depth + 1
+    return depths

@@ -87,9 +87,9 @@ class ComparedRow(Struct, frozen=True, kw_only=True):
     @property
     def side(self) -> RowSide:
         """The item of the second run, or that of the first if the second has none."""
-        found = self.b or self.a
-        assert found is not None
-        return found
+        side = self.b or self.a
+        assert side is not None
+        return side
 
     @property
     def call(self) -> ToolCall | None:

@@ -25,12 +25,11 @@ def data_frame(columns: Mapping[str, Sequence[Any]], purpose: str) -> Any:
     A column has a nullable type if all of its values have one type; otherwise it holds the objects.
     """
     pandas = import_pandas(purpose)
-    series = {name: pandas.Series(_values(values, pandas.NA), dtype=_dtype(values)) for name, values in columns.items()}
+    series = {
+        name: pandas.Series([pandas.NA if value is None else value for value in values], dtype=_dtype(values))
+        for name, values in columns.items()
+    }
     return pandas.DataFrame(series)
-
-
-def _values(values: Sequence[Any], unknown: Any) -> list[Any]:
-    return [unknown if value is None else value for value in values]
 
 
 def _dtype(values: Sequence[Any]) -> str:
@@ -41,9 +40,5 @@ def _dtype(values: Sequence[Any]) -> str:
         return "string"
     if types == {int} and all(-_LARGEST <= value < _LARGEST for value in values if value is not None):
         return "Int64"
-    return "Float64" if types in ({float}, {int, float}) and _fits(values) else "object"
-
-
-def _fits(values: Sequence[Any]) -> bool:
-    """Whether no integer is too large for a float."""
-    return all(abs(value) < _LARGEST for value in values if type(value) is int)
+    fits_float = all(abs(value) < _LARGEST for value in values if type(value) is int)
+    return "Float64" if types in ({float}, {int, float}) and fits_float else "object"

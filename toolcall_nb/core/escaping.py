@@ -75,9 +75,9 @@ def escape(text: str) -> str:
     return _entities(escape_invisible(join_surrogates(text).replace("\r\n", "\n")))
 
 
-def escape_marked(shown: str) -> str:
+def escape_marked(escaped: str) -> str:
     """Returns text of `escape_invisible` as HTML, with the characters that it has written out in the class ``u``."""
-    html = _entities(shown)
+    html = _entities(escaped)
     return _WRITTEN_OUT.sub(r'<span class="u">\g<0></span>', html) if "&lt;U+" in html else html
 
 

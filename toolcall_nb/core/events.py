@@ -613,11 +613,11 @@ def from_dict(mapping: Mapping[str, Any]) -> Event:
     fields, extra = split_extra(mapping, _RESERVED[cls])
     if issubclass(cls, _Transient):
         data = fields.get("data")
-        return _convert(cls, _known(cls, data) if isinstance(data, dict) else {}, extra)
+        return _convert(cls, _wire_fields(cls, data) if isinstance(data, dict) else {}, extra)
     if cls is Other:
         return Other(kind, extra=extra)
     named = {"name": kind.removeprefix("data-")} if cls is Data else {}
-    return _convert(cls, {**_known(cls, fields), **named}, extra)
+    return _convert(cls, {**_wire_fields(cls, fields), **named}, extra)
 
 
 def with_extra(fields: Object, extra: Object, names: Container[str]) -> Object:
@@ -642,7 +642,7 @@ def _is_packed(value: Json, names: Container[str]) -> bool:
     return isinstance(value, dict) and bool(value) and all(key in names or key == _EXTRA for key in value)
 
 
-def _known(cls: type[_Chunk], fields: Mapping[str, Any]) -> Object:
+def _wire_fields(cls: type[_Chunk], fields: Mapping[str, Any]) -> Object:
     return {key: value for key, value in fields.items() if key in _WIRE_NAMES[cls]}
 
 

@@ -18,7 +18,9 @@ def check_regular(path: str | os.PathLike[str]) -> os.stat_result:
     """Returns the state of a regular file. Raises `OSError` for a folder, pipe, socket or device."""
     state = os.stat(path)
     if not stat.S_ISREG(state.st_mode):
-        raise OSError(errno.EINVAL, f"it is {_kind_of(state.st_mode)}, not a regular file", os.fspath(path))
+        kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        kind = kinds.get(stat.S_IFMT(state.st_mode), "a device")
+        raise OSError(errno.EINVAL, f"it is {kind}, not a regular file", os.fspath(path))
     return state
 
 
@@ -64,7 +66,9 @@ def replaced_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         if state is not None:
-            _take_over(temporary, state)
+            with suppress(AttributeError, PermissionError):  # Windows has no owners
+                os.chown(temporary, state.st_uid, state.st_gid)
+            os.chmod(temporary, stat.S_IMODE(state.st_mode))
         os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
@@ -99,16 +103,3 @@ def _new_file(folder: str, mode: int) -> tuple[int, str]:
         with suppress(FileExistsError):
             return os.open(temporary, flags, mode), temporary
     raise AssertionError("count ends")
-
-
-def _take_over(temporary: str, state: os.stat_result) -> None:
-    """Gives the new file the mode of the old one, and its owner where that is allowed."""
-    if hasattr(os, "chown"):
-        with suppress(PermissionError):
-            os.chown(temporary, state.st_uid, state.st_gid)
-    os.chmod(temporary, stat.S_IMODE(state.st_mode))
-
-
-def _kind_of(mode: int) -> str:
-    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-    return kinds.get(stat.S_IFMT(mode), "a device")

@@ -79,7 +79,12 @@ def escape_invisible_markup(markup: str, write: Callable[[str], str] = str) -> s
 
 def escape_invisible_json(text: str) -> str:
     """Writes invisible characters of JSON text as JSON's own escapes, ``\\u200b``, so that its value stays the same."""
-    return _replaced(text, _json_escapes)
+
+    def write(run: str) -> str:
+        units = run.encode("utf-16-be", "surrogatepass").hex()
+        return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
+
+    return _replaced(text, write)
 
 
 def has_invisible(text: str) -> bool:
@@ -91,41 +96,41 @@ def _replaced(text: str, write: Callable[[str], str]) -> str:
     """Replaces each run of one invisible character by what ``write`` returns for it."""
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return text
-    return _runs().sub(lambda found: "".join(_written(found, write)), text)
+    return _runs().sub(lambda match: "".join(_written(match, write)), text)
 
 
-def _written(found: re.Match[str], write: Callable[[str], str]) -> Iterator[str]:
+def _written(match: re.Match[str], write: Callable[[str], str]) -> Iterator[str]:
     """Yields the characters of a match: as they are if they only change how a visible one is drawn, else escaped."""
-    start, end = found.span()
-    text = found.string
+    start, end = match.span()
+    text = match.string
     has_base = start > 0 and not _IS_NO_BASE(text, start - 1)
     marks = 0
     kept: list[bool] = []
-    for place in range(start, end):
-        if _is_of_emoji(text, place):
+    for index in range(start, end):
+        if _is_of_emoji(text, index):
             has_base = True
             kept.append(True)
-        elif _is_mark(text[place]):
+        elif unicodedata.category(text[index]) in _MARKS and not _IS_IGNORABLE(text[index]):
             marks += 1
             kept.append(has_base and marks <= _STACK)
         else:
             has_base = False
             kept.append(False)
-    for (is_kept, _), run in groupby(zip(kept, found[0], strict=True)):
+    for (is_kept, _), run in groupby(zip(kept, match[0], strict=True)):
         characters = "".join(character for _, character in run)
         yield characters if is_kept else write(characters)
 
 
-def _is_of_emoji(text: str, place: int) -> bool:
+def _is_of_emoji(text: str, index: int) -> bool:
     """Whether the character is the style, joiner or keycap of a well-formed emoji sequence."""
-    before = text[place - 1 : place]
-    match text[place]:
+    before = text[index - 1 : index]
+    match text[index]:
         case "\ufe0f":
-            is_key = before in "0123456789#*" and text[place + 1 : place + 2] == _KEYCAP
+            is_key = before in "0123456789#*" and text[index + 1 : index + 2] == _KEYCAP
             return bool(before) and (is_key or bool(_IS_EMOJI(before)))
         case "\u200d":
-            base = text[place - 2 : place - 1] if before == _EMOJI_STYLE else before
-            return bool(_IS_EMOJI(base) and _IS_EMOJI(text, place + 1))
+            base = text[index - 2 : index - 1] if before == _EMOJI_STYLE else before
+            return bool(_IS_EMOJI(base) and _IS_EMOJI(text, index + 1))
         case _:
             return False
 
@@ -153,15 +158,6 @@ def _spaces() -> frozenset[str]:
     return frozenset("\xa0\u1680\u202f\u205f\u3000").union(map(chr, range(0x2000, 0x200B)))
 
 
-def _is_mark(character: str) -> bool:
-    return unicodedata.category(character) in _MARKS and not _IS_IGNORABLE(character)
-
-
 def _named(run: str) -> str:
     code = f"U+{ord(run[0]):04X}"
     return f"<{code}>" if len(run) == 1 else f"<{code} x{len(run):,}>"
-
-
-def _json_escapes(run: str) -> str:
-    units = run.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))

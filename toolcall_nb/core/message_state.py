@@ -75,8 +75,8 @@ class Slots(Struct, frozen=True):
 
     def get(self, key: int) -> Slot | None:
         """Returns the slot with this key, if there is one."""
-        found = self.up_to(key)
-        return found if found is not None and found.key == key else None
+        slot = self.up_to(key)
+        return slot if slot is not None and slot.key == key else None
 
     def up_to(self, key: int) -> Slot | None:
         """Returns the last slot whose key is at most ``key``."""
@@ -98,8 +98,8 @@ class Slots(Struct, frozen=True):
             return Slots((*rows[:-1], (*rows[-1], last)), firsts, slot)
         number = bisect_right(firsts, slot.key) - 1
         row = rows[number]
-        place = bisect_left(row, slot.key, key=_key)
-        return Slots((*rows[:number], (*row[:place], slot, *row[place + 1 :]), *rows[number + 1 :]), firsts, last)
+        index = bisect_left(row, slot.key, key=_key)
+        return Slots((*rows[:number], (*row[:index], slot, *row[index + 1 :]), *rows[number + 1 :]), firsts, last)
 
     def without(self, start: int, stop: int | None = None) -> Slots:
         """Returns the slots without those whose keys are in a range."""

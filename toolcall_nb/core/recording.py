@@ -1,5 +1,7 @@
 """The recording of a run, `Recording`: its events with their times, and its requests. All else is computed from it.
 
+`CallTimes` computes the times of the tool calls from the timed events.
+
 A recording is written as JSON lines: one chunk of the AI SDK's UI message stream a line, with the seconds since the
 start of the run in ``t``. The first line is a transient ``data-recording`` chunk with the version and the date. Each
 request to the model is a transient ``data-request`` chunk. So readers of UI message streams read a recording, too.
@@ -12,18 +14,21 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, takewhile
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyText
-from toolcall_nb.core.call_times import CallTimes, TimedEvent, timed_transcript
+from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
+from toolcall_nb.core.reducer import TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import read_requests
 from toolcall_nb.errors import UsageError, WireError
 
 __all__ = ["RECORDING", "REPLY_END", "REQUEST", "Recording", "is_recording_header", "read_recording"]
@@ -38,6 +43,81 @@ REPLY_END = "reply-end"
 ``suspended`` are the ids of the calls that go on with the next reply, ``finish`` is the reply's own end.
 """
 _VERSION = 1
+_NOT_OF_CALLS = frozenset((ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data))
+
+
+class TimedEvent(NamedTuple):
+    """An event and its time in seconds since the start of the run; None if that is unknown."""
+
+    seconds: float | None
+    event: Event
+
+
+class CallTimes:
+    """Keeps the records of the calls up to date: `note` each event with its time before it is applied.
+
+    A call starts when its tool does. Streams of others seldom say when that is: without ``says_running``, a call
+    starts when its input is complete. So does a call that the provider runs.
+    """
+
+    def __init__(self, says_running: bool = False) -> None:
+        self.records: dict[str, CallRecord] = {}
+        self._says_running = says_running
+
+    def note(self, seconds: float, event: Any) -> None:
+        """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
+        if type(event) in _NOT_OF_CALLS:  # as most are; `match` would try one class after the other
+            return
+        match event:
+            case ev.Finish() | ev.MessageMetadata():
+                metadata = event.message_metadata
+                for request in read_requests(metadata) if isinstance(metadata, dict) else ():
+                    for call_id, tokens in request.added.items():
+                        if call_id in self.records:
+                            self.records[call_id].tokens = tokens
+            case ev.Abort():
+                for record in self.records.values():
+                    _end(record, seconds)
+            case ev.ToolRetracted():
+                retracted = self.records.pop(normalize_call_id(event.tool_call_id), None)
+                if retracted is not None and event.successor is not None:
+                    self.records[normalize_call_id(event.successor)] = retracted
+            case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
+                record = self._open_record(normalize_call_id(event.tool_call_id))
+                starts = isinstance(event, ev.ToolInputAvailable) and record.started is None
+                if starts and (event.provider_executed or not self._says_running):
+                    record.started = seconds
+            case ev.ToolExecution(status="running"):
+                self._open_record(normalize_call_id(event.tool_call_id)).started = seconds
+            case ev.ToolOutputAvailable(preliminary=True) | ev.ToolOutputDenied():
+                pass
+            case _ if isinstance(event, CALL_ENDS):
+                _end(self._open_record(normalize_call_id(event.tool_call_id)), seconds)
+
+    def _open_record(self, call_id: str) -> CallRecord:
+        """Returns the record of the call; a new one if there is none, or if that call has ended."""
+        record = self.records.get(call_id)
+        if record is None or record.seconds is not None:
+            record = self.records[call_id] = CallRecord()
+        return record
+
+
+def _end(record: CallRecord, seconds: float) -> None:
+    if record.started is not None and record.seconds is None:
+        record.seconds = max(0.0, seconds - record.started)
+
+
+def timed_transcript(
+    events: Iterable[TimedEvent], initial: Transcript | None = None, *, says_running: bool = False
+) -> Transcript:
+    """Builds the transcript of timed events, which continue ``initial``; its calls have their times."""
+    times = CallTimes(says_running)
+    builder = TranscriptBuilder(initial, times.records)
+    for seconds, event in events:
+        if seconds is not None:
+            times.note(seconds, event)
+        builder.apply(event)
+    return builder.transcript
 
 
 class _Pieces:
@@ -46,11 +126,11 @@ class _Pieces:
     As events they would take a hundred bytes for each word.
     """
 
-    __slots__ = ("about", "first", "lengths", "text", "times")
+    __slots__ = ("first", "lengths", "other_fields", "text", "times")
 
     def __init__(self, seconds: float, first: Any, piece: str) -> None:
         self.first = first
-        self.about = OTHER_FIELDS[type(first)](first)
+        self.other_fields = OTHER_FIELDS[type(first)](first)
         self.text = AppendOnlyText(piece)
         self.lengths = array("Q", (len(piece),))
         self.times = array("d", (seconds,))
@@ -111,15 +191,15 @@ class Recording:
             self._entries.append(TimedEvent(seconds, event))
             if seconds is not None:
                 self.times.note(seconds, event)
-        elif last is not None and cls is type(last.first) and OTHER_FIELDS[cls](event) == OTHER_FIELDS[cls](last.first):
+        elif last is not None and cls is type(last.first) and OTHER_FIELDS[cls](event) == last.other_fields:
             last.add(seconds, getattr(event, name))
         else:
             self._pieces = _Pieces(seconds, event, getattr(event, name))
             self._entries.append(self._pieces)
 
-    def add_request(self, seconds: float, about: Object) -> None:
-        """Adds a request to the model; ``about`` describes it as a JSON object."""
-        self.add(seconds, ev.Data(REQUEST, about, transient=True))
+    def add_request(self, seconds: float, description: Object) -> None:
+        """Adds a request to the model; ``description`` is a JSON object."""
+        self.add(seconds, ev.Data(REQUEST, description, transient=True))
 
     @property
     def events(self) -> Iterator[TimedEvent]:
@@ -170,14 +250,14 @@ class Recording:
     def lines(self) -> Iterator[str]:
         """Yields the lines of the file, each with its end."""
         initial = [TimedEvent(None, event) for event in self.initial.events(timings=True)]
-        about: Object = {
+        header: Object = {
             "version": _VERSION,
             "began": self.began,
             "initial": len(initial),
             "saysRunning": self.says_running,
             **({"run": self.run} if self.run else {}),
         }
-        yield _line(TimedEvent(0.0, ev.Data(RECORDING, about, transient=True)))
+        yield _line(TimedEvent(0.0, ev.Data(RECORDING, header, transient=True)))
         yield from map(_line, (*initial, *self.events))
 
 
@@ -201,13 +281,19 @@ def read_recording(records: Iterable[Any]) -> Recording:
     for number, record in enumerate(records, 1):
         if number == 1 and is_recording_header(record):
             header = record["data"]
-        else:
-            timed.append(_timed_event(record, number))
+            continue
+        fields = dict(record) if isinstance(record, Mapping) else {}
+        time = fields.pop("t", None)
+        seconds = float(time) if type(time) in (int, float) and isfinite(time) else None
+        try:
+            event = from_dict(fields)
+        except WireError as error:
+            event = ev.Diagnostic(f"Line {number} is no event: {error}", ev.LEFT_OUT, number)
+        timed.append(TimedEvent(seconds, event))
     count, began = header.get("initial"), header.get("began")
     first = count if type(count) is int and count >= 0 else 0
-    initial = timed_transcript(timed[:first])
     recording = Recording(
-        initial,
+        timed_transcript(timed[:first]),
         began=float(began) if isinstance(began, int | float) else None,
         says_running=header.get("saysRunning") is True,
     )
@@ -216,13 +302,3 @@ def read_recording(records: Iterable[Any]) -> Recording:
     for seconds, event in timed[first:]:
         recording.add(seconds, event)
     return recording
-
-
-def _timed_event(record: Any, number: int) -> TimedEvent:
-    fields = dict(record) if isinstance(record, Mapping) else {}
-    seconds = fields.pop("t", None)
-    known = float(seconds) if type(seconds) in (int, float) and isfinite(seconds) else None
-    try:
-        return TimedEvent(known, from_dict(fields))
-    except WireError as error:
-        return TimedEvent(known, ev.Diagnostic(f"Line {number} is no event: {error}", ev.LEFT_OUT, number))

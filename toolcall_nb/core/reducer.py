@@ -22,8 +22,8 @@ from msgspec.structs import replace
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.append_only import AppendOnlyList, AppendOnlyText, ConsoleText
-from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, TRANSITIONS
+from toolcall_nb.core.calls import NO_RECORD, CallRecord
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.core.transcript import (
@@ -66,7 +66,7 @@ _State: TypeAlias = "tuple[AppendOnlyList[Message], MessageState | None, AppendO
 
 
 class Touched(Struct, frozen=True):
-    """The place that an event changed: a message by its index, and one of its parts by its key (None: the message).
+    """The part that an event changed: a message by its index, and one of its parts by its key (None: the message).
 
     With ``others``, earlier parts of the message changed too.
     """
@@ -278,19 +278,19 @@ class TranscriptBuilder:
 
     # Tool calls
 
-    def _find_call(self, call_id: str) -> tuple[Slot, ToolCall] | None:
+    def _find_call(self, call_id: str) -> tuple[Slot, ToolCall] | tuple[None, None]:
         """Returns the slot and the call in this message for a normalised id. The call may lack its newest text."""
         key = self._keys.get(call_id)
         slot = self._current.slots.get(key) if self._current is not None and key is not None else None
         if slot is not None and isinstance(slot.part, ToolCall) and slot.part.id == call_id:
             return slot, slot.part
-        return None
+        return None, None
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         message = self._message()
         call_id = normalize_call_id(event.tool_call_id)
-        found = self._find_call(call_id)
-        state = self._next_state(found[1] if found else None, event)
+        slot, call = self._find_call(call_id)
+        state = self._next_state(call, event)
         if state is None:
             return None
         changes: Object = {name: value for name in _INPUT_FIELDS if (value := getattr(event, name, None)) is not None}
@@ -298,7 +298,7 @@ class TranscriptBuilder:
             changes["input"] = event.input
         if isinstance(event, ev.ToolInputError):
             changes["error"] = event.error_text
-        if found is None:
+        if slot is None or call is None:
             record = self._records.get(call_id, NO_RECORD)
             call = ToolCall(
                 id=call_id, name=event.tool_name, state=state, extra={**event.extra}, record=record, **changes
@@ -307,7 +307,6 @@ class TranscriptBuilder:
             if message.seam:
                 self._change(message, seam="")
             return self._set_call(slot, call)
-        slot, call = found
         if not isinstance(event, ev.ToolInputStart):
             changes["original_input"] = _original_input(call, event.input)
         extra = {**call.extra, **event.extra}
@@ -317,18 +316,15 @@ class TranscriptBuilder:
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
-        found = self._find_call(normalize_call_id(event.tool_call_id))
-        state = self._next_state(found[1] if found else None, event)
-        if found is None or state is None:
+        slot, call = self._find_call(normalize_call_id(event.tool_call_id))
+        if self._next_state(call, event) is None or slot is None:
             return None
-        slot, _ = found
         return self._put(replace(slot, text=slot.text.add(event.input_text_delta), is_growing=True))
 
     def _tool_log(self, event: ev.ToolLog) -> Touched | None:
-        found = self._find_call(normalize_call_id(event.tool_call_id))
-        if found is None:
+        slot, call = self._find_call(normalize_call_id(event.tool_call_id))
+        if slot is None or call is None:
             return self._tool_step(event)
-        slot, call = found
         if self._next_state(call, event) is None:
             return None
         printed = slot.printed or ConsoleText().add(call.log)
@@ -337,22 +333,22 @@ class TranscriptBuilder:
     def _tool_execution(self, event: ev.ToolExecution) -> Touched | None:
         """Finds the call that the event is about. The transcript does not change."""
         call_id = normalize_call_id(event.tool_call_id)
-        if (here := self._find_call(call_id)) is not None:
-            slot, call = here
+        slot, call = self._find_call(call_id)
+        if slot is not None and call is not None:
             return None if call.is_final else Touched(len(self._settled), slot.key)
         if event.status != "running":  # a queued call may not have begun
             return None
         earlier = range(len(self._settled) - 1, -1, -1)
-        found = (index for index in earlier if any(call.id == call_id for call in self._settled[index].calls))
-        index = next(found, None)
+        has_call = (index for index in earlier if any(each.id == call_id for each in self._settled[index].calls))
+        index = next(has_call, None)
         return None if index is None else Touched(index)
 
     def _tool_times(self, event: ev.ToolTimes) -> None:
         """Sets the record of a call of this message."""
-        if (found := self._find_call(normalize_call_id(event.tool_call_id))) is not None:
-            slot, call = found
+        slot, call = self._find_call(normalize_call_id(event.tool_call_id))
+        if slot is not None and call is not None:
             record = CallRecord(
-                started=_known(event.started), seconds=_known(event.seconds), tokens=_known(event.tokens)
+                started=_valid(event.started), seconds=_valid(event.seconds), tokens=_valid(event.tokens)
             )
             self._put(replace(slot, part=changed_call(call, record=record)))
 
@@ -366,10 +362,9 @@ class TranscriptBuilder:
         | ev.ToolLog,
     ) -> Touched | None:
         call_id = normalize_call_id(event.tool_call_id)
-        found = self._find_call(call_id)
-        if found is None:
-            return self._step_in_settled(lambda call: call.id == call_id, event)
-        slot, call = found
+        slot, call = self._find_call(call_id)
+        if slot is None or call is None:
+            return self._step_in_settled(lambda each: each.id == call_id, event)
         state = self._next_state(call, event)
         return self._set_call(slot, _stepped(call, event, state)) if state else None
 
@@ -387,14 +382,15 @@ class TranscriptBuilder:
         """Applies the event to the latest matching call of the messages that have ended."""
         for index in range(len(self._settled) - 1, -1, -1):
             message = self._settled[index]
-            for place in range(len(message.parts) - 1, -1, -1):
-                call = message.parts[place]
+            for part_index in range(len(message.parts) - 1, -1, -1):
+                call = message.parts[part_index]
                 if isinstance(call, ToolCall) and is_meant(call):
                     state = self._next_state(call, event)
                     if state is None:
                         return None
-                    parts = (*message.parts[:place], _stepped(call, event, state), *message.parts[place + 1 :])
-                    self._settled = self._settled.put(index, replace(message, parts=parts))
+                    before, after = message.parts[:part_index], message.parts[part_index + 1 :]
+                    message = replace(message, parts=(*before, _stepped(call, event, state), *after))
+                    self._settled = self._settled.put(index, message)
                     return Touched(index)
         self._next_state(None, event)
         return None
@@ -423,11 +419,10 @@ class TranscriptBuilder:
     def _retract(self, event: ev.ToolRetracted) -> Touched | None:
         """Removes a call that turned out not to be one, or gives it its final id."""
         message = self._message()
-        found = self._find_call(normalize_call_id(event.tool_call_id))
-        if found is None or found[1].is_final:
+        slot, call = self._find_call(normalize_call_id(event.tool_call_id))
+        if slot is None or call is None or call.is_final:
             return None
-        slot, call = found
-        if event.successor is not None and self._find_call(normalize_call_id(event.successor)) is None:
+        if event.successor is not None and self._find_call(normalize_call_id(event.successor))[0] is None:
             return self._set_call(slot, changed_call(call, id=normalize_call_id(event.successor)))
         if event.successor is None and event.text is not None:
             return self._replace_by_text(slot, event.text)
@@ -441,14 +436,14 @@ class TranscriptBuilder:
         return Touched(len(self._settled), slot.key, removed=True)
 
     def _replace_by_text(self, slot: Slot, text: str, *, continues: bool = False) -> Touched:
-        """Puts the text of what was taken for a call into the call's place."""
+        """Replaces a call that turned out not to be one by its text."""
         whole = AppendOnlyText(slot.seam + text)
         return self._put(
             Slot(slot.key, TextPart(""), whole, is_growing=True, block=slot.block, continues=continues),
         )
 
 
-def _known(number: _Number | None) -> _Number | None:
+def _valid(number: _Number | None) -> _Number | None:
     """Returns a number of seconds or tokens; None for one that cannot be: below 0, infinite, or beyond 2**53."""
     return number if number is not None and 0 <= number < _LARGEST else None
 

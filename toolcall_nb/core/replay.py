@@ -18,7 +18,6 @@ from toolcall_nb.core.transcript import (
     Message,
     Part,
     ReasoningPart,
-    Role,
     SourceDocumentPart,
     SourceUrlPart,
     State,
@@ -29,7 +28,8 @@ from toolcall_nb.core.transcript import (
 
 def message_events(message: Message, *, timings: bool = False) -> Iterator[Event]:
     """Yields the events of a message, from ``start`` to ``finish`` or ``abort``; on request with the calls' times."""
-    yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=_wire_role(message.role))
+    role = None if message.role == "assistant" else message.role
+    yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=role)
     for number, part in enumerate(message.parts, 1):
         yield from part_events(part, str(number))
         if timings and isinstance(part, ToolCall) and part.record.is_known:
@@ -38,10 +38,6 @@ def message_events(message: Message, *, timings: bool = False) -> Iterator[Event
         yield ev.Abort(reason=message.aborted or None)
     else:
         yield ev.Finish(finish_reason=message.finish_reason or "stop")
-
-
-def _wire_role(role: Role) -> str | None:
-    return None if role == "assistant" else role
 
 
 def part_events(part: Part, number: str) -> Iterator[Event]:
@@ -75,7 +71,7 @@ def part_events(part: Part, number: str) -> Iterator[Event]:
 
 def call_events(call: ToolCall) -> Iterator[Event]:
     """Yields the events of a call, from its start to its current state."""
-    about: Object = {
+    call_fields: Object = {
         "provider_executed": call.provider_executed,
         "provider_metadata": call.provider_metadata,
         "tool_metadata": call.tool_metadata,
@@ -85,22 +81,22 @@ def call_events(call: ToolCall) -> Iterator[Event]:
         "extra": call.extra,
     }
     if call.input is MISSING:
-        yield ev.ToolInputStart(call.id, call.name, **about)
+        yield ev.ToolInputStart(call.id, call.name, **call_fields)
         if call.input_text:
             yield ev.ToolInputDelta(call.id, call.input_text)
     else:
-        asked = call.input if call.original_input is MISSING else call.original_input
-        yield ev.ToolInputAvailable(call.id, call.name, asked, **about)
+        model_input = call.input if call.original_input is MISSING else call.original_input
+        yield ev.ToolInputAvailable(call.id, call.name, model_input, **call_fields)
     if call.approval is not None:
         yield from _approval_events(call, call.approval)
     if call.log:
         yield ev.ToolLog(call.id, call.log)
-    shown: Object = {"display": call.display, "model_text": call.model_text}
+    output_fields: Object = {"display": call.display, "model_text": call.model_text}
     if call.output is not MISSING and call.state is not State.OUTPUT_AVAILABLE:
-        yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True, **shown)
+        yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True, **output_fields)
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output, **shown)
+            yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output, **output_fields)
         case State.OUTPUT_ERROR:
             yield ev.ToolOutputError(call.id, call.error or "", traceback=call.traceback)
         case State.OUTPUT_DENIED:

@@ -1,4 +1,4 @@
-"""Derives the end of a run from its messages: `run_outcome` returns a `RunOutcome`.
+"""The ends of runs and of replies: `run_outcome` derives the `RunOutcome` of a run from its messages.
 
     done         there is an answer, or calls that the caller is to run
     error        the model, the agent or the connection failed
@@ -10,7 +10,8 @@
     waiting      a call waits for approval
     unanswered   the last message is that of the user
 
-Everything that counts runs or shows how they ended uses these words.
+Everything that counts runs or shows how they ended uses these words. `COMPLETE_REASONS` are the finish reasons of
+complete replies; `cut_off_error` is the error of a call that the end of its reply may have cut off.
 """
 
 from __future__ import annotations
@@ -21,6 +22,22 @@ from typing import NamedTuple
 
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.transcript import ErrorPart, Message, Part, ReasoningPart, TextPart, ToolCall
+
+COMPLETE_REASONS = frozenset({"stop", "tool-calls"})
+"""The finish reasons that say that the model wrote its reply to the end."""
+
+_CAUSES = {
+    None: "the reply ended without a finish reason",
+    "length": "the reply reached its length limit",
+    "content-filter": "a content filter ended the reply",
+    "error": "the reply ended with an error",
+}
+
+
+def cut_off_error(reason: str | None) -> str:
+    """Returns the error of a call that the end of a reply may have cut off. ``reason`` is the reply's finish reason."""
+    cause = _CAUSES.get(reason, f"the reply ended with the finish reason {reason!r:.80}")
+    return f"The call may be incomplete: {cause} before the call was closed."
 
 
 class RunState(StrEnum):
@@ -71,7 +88,9 @@ def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> 
     states = {call.state for call in last.calls}
     if State.APPROVAL_REQUESTED in states:
         return RunOutcome(RunState.WAITING)
-    if is_unfinished or State.INPUT_STREAMING in states or _ends_interrupted(last.parts):
+    end = last.parts[-1] if last.parts else None
+    is_interrupted = isinstance(end, ToolCall) and end.state is State.INTERRUPTED  # and no answer followed
+    if is_unfinished or State.INPUT_STREAMING in states or is_interrupted:
         return RunOutcome(RunState.INTERRUPTED)
     return RunOutcome(RunState.CUT_OFF if last.finish_reason == "other" else RunState.DONE)
 
@@ -84,9 +103,3 @@ def _last_error(parts: Sequence[Part]) -> str | None:
         if isinstance(part, TextPart | ReasoningPart | ToolCall):
             return None
     return None
-
-
-def _ends_interrupted(parts: Sequence[Part]) -> bool:
-    """Whether the last part is a call that was interrupted, so that no answer followed."""
-    last = parts[-1] if parts else None
-    return isinstance(last, ToolCall) and last.state is State.INTERRUPTED

@@ -1,4 +1,8 @@
-"""Reads SDK objects as JSON values, without importing any SDK. `get` and `object_fields` are the main functions."""
+"""SDK objects: their types by name, `SDK_REPLY_TYPES` and `SDK_STREAM_TYPES`, and their fields as JSON values.
+
+No SDK is imported. IPython's ``for_type_by_name`` takes module and class names, so that formatters can be registered
+before an SDK is imported; `toolcall_nb.adapters.recognise` uses the same tables. `get` and `object_fields` read fields.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,81 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from toolcall_nb.core.text import MAX_LEVELS
+
+
+class SourceKind(StrEnum):
+    """The way in which an object's events are read."""
+
+    WHOLE = "whole"
+    """A complete reply, a result or a list of messages: `toolcall_nb.adapters.events_of` reads it."""
+    STREAM = "stream"
+    """Iterated once with ``for``. Any iterator is one."""
+    ASYNC_STREAM = "async stream"
+    """Iterated once with ``async for``."""
+    MANAGER = "manager"
+    """Entering it with ``with`` gives a stream."""
+    ASYNC_MANAGER = "async manager"
+    """Entering it with ``async with`` gives a stream."""
+    NOTHING = "nothing"
+    """Not readable."""
+
+
+SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
+    ("openai.types.chat.chat_completion", "ChatCompletion"),
+    ("openai.types.chat.chat_completion_message", "ChatCompletionMessage"),
+    ("openai.types.responses.response", "Response"),
+    ("anthropic.types.message", "Message"),
+    ("anthropic.types.parsed_message", "ParsedMessage"),
+    ("anthropic.types.beta.beta_message", "BetaMessage"),
+    ("anthropic.types.beta.parsed_beta_message", "ParsedBetaMessage"),
+    ("google.genai.types", "GenerateContentResponse"),
+    ("groq.types.chat.chat_completion", "ChatCompletion"),
+    ("mistralai.client.models.chatcompletionresponse", "ChatCompletionResponse"),
+    ("pydantic_ai.messages", "ModelRequest"),
+    ("pydantic_ai.messages", "ModelResponse"),
+    ("pydantic_ai.run", "AgentRunResult"),
+    ("langchain_core.messages.base", "BaseMessage"),
+)
+"""Module and class of complete replies; subclasses count too."""
+
+SDK_STREAM_TYPES: dict[tuple[str, str], SourceKind] = {
+    ("openai", "Stream"): SourceKind.STREAM,
+    ("openai", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStream"): SourceKind.STREAM,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStream"): SourceKind.ASYNC_STREAM,
+    ("openai.lib.streaming.chat._completions", "ChatCompletionStreamManager"): SourceKind.MANAGER,
+    ("openai.lib.streaming.chat._completions", "AsyncChatCompletionStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("openai.lib.streaming.responses._responses", "ResponseStreamManager"): SourceKind.MANAGER,
+    ("openai.lib.streaming.responses._responses", "AsyncResponseStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("anthropic", "Stream"): SourceKind.STREAM,
+    ("anthropic", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStream"): SourceKind.STREAM,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._messages", "MessageStreamManager"): SourceKind.MANAGER,
+    ("anthropic.lib.streaming._messages", "AsyncMessageStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStream"): SourceKind.STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStream"): SourceKind.ASYNC_STREAM,
+    ("anthropic.lib.streaming._beta_messages", "BetaMessageStreamManager"): SourceKind.MANAGER,
+    ("anthropic.lib.streaming._beta_messages", "BetaAsyncMessageStreamManager"): SourceKind.ASYNC_MANAGER,
+    ("groq", "Stream"): SourceKind.STREAM,
+    ("groq", "AsyncStream"): SourceKind.ASYNC_STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStream"): SourceKind.STREAM,
+    ("mistralai.client.utils.eventstreaming", "EventStreamAsync"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.direct", "StreamedResponseSync"): SourceKind.MANAGER,
+    ("pydantic_ai.models", "StreamedResponse"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "AgentStream"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResult"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.result", "StreamedRunResultSync"): SourceKind.STREAM,
+    ("pydantic_ai.run", "AgentRun"): SourceKind.ASYNC_STREAM,
+    ("pydantic_ai.agent.abstract", "_RunStreamEventsContext"): SourceKind.ASYNC_MANAGER,
+    ("langgraph.stream.run_stream", "GraphRunStream"): SourceKind.STREAM,
+    ("langgraph.stream.run_stream", "AsyncGraphRunStream"): SourceKind.ASYNC_STREAM,
+}
+"""Module and class of streams and of the context managers that open one."""
 
 
 def type_name(thing: Any) -> str:
@@ -58,14 +134,14 @@ def as_mapping(value: Any) -> Mapping[str, Any]:
 
 def get(value: Any, name: str, kind: type | tuple[type, ...] = object) -> Any:
     """Returns ``value[name]`` if it is there and of this kind, else None. Providers omit fields and send null."""
-    found = value.get(name) if isinstance(value, Mapping) else None
-    return found if isinstance(found, kind) and not (isinstance(found, bool) and kind is int) else None
+    item = value.get(name) if isinstance(value, Mapping) else None
+    return item if isinstance(item, kind) and not (isinstance(item, bool) and kind is int) else None
 
 
 def nonempty(value: Any, name: str) -> str | None:
     """Returns the string ``value[name]``; None where it is missing or empty, as some providers send it."""
-    found: str | None = get(value, name, str)
-    return found or None
+    text: str | None = get(value, name, str)
+    return text or None
 
 
 def first_items(thing: Any, most: int = 40) -> list[Any]:
@@ -96,10 +172,6 @@ def _value(thing: Any, within: tuple[int, ...]) -> Any:
         return [_value(item, within) for item in thing]
     if isinstance(thing, set | frozenset):
         return sorted((_value(item, within) for item in thing), key=str)
-    return _object_value(thing, within)
-
-
-def _object_value(thing: Any, within: tuple[int, ...]) -> Any:
     try:
         fields = dump(thing)
         if fields is not None:

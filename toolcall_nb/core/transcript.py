@@ -7,7 +7,7 @@ states of a tool call and their transitions are in `toolcall_nb.core.call_states
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from operator import attrgetter
 from pathlib import Path
@@ -17,11 +17,10 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from toolcall_nb.core.call_record import NO_RECORD, CallRecord
 from toolcall_nb.core.call_states import FINAL_STATES, State
-from toolcall_nb.core.calls import ToolCalls
+from toolcall_nb.core.calls import NO_RECORD, CallRecord, ToolCalls
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
-from toolcall_nb.core.ports import port
+from toolcall_nb.core.lazy_imports import port
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
 
@@ -315,17 +314,13 @@ class Message(_Value, frozen=True):
         return _saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
-def _corrected(cls: type[_Value]) -> tuple[Callable[[Any], tuple[Any, ...]], tuple[str, ...]]:
-    names = tuple(
-        each.name
-        for each in msgspec.structs.fields(cls)
-        if each.type in (str, str | None, Json, Json | Missing, Object, Object | None)
-    )
-    return attrgetter(*names), names  # reads them all at once; each class has several
-
-
-_CORRECTED = {cls: _corrected(cls) for cls in _Value.__subclasses__()}
-"""The fields that are texts or JSON values: how they are read, and their names."""
+_FIELD_TYPES = (str, str | None, Json, Json | Missing, Object, Object | None)
+_FIELD_NAMES = {
+    cls: tuple(each.name for each in msgspec.structs.fields(cls) if each.type in _FIELD_TYPES)
+    for cls in _Value.__subclasses__()
+}
+_CORRECTED = {cls: (attrgetter(*names), names) for cls, names in _FIELD_NAMES.items()}
+"""The fields that are texts or JSON values: how they are read, all at once, and their names."""
 _OPTIONAL_OBJECTS = frozenset(
     each.name for cls in _CORRECTED for each in msgspec.structs.fields(cls) if each.type == Object | None
 )
@@ -403,7 +398,17 @@ class Transcript(Struct, frozen=True, eq=False):
 
         builder = TranscriptBuilder()
         for number, item in enumerate(events, 1):
-            builder.apply(item if isinstance(item, Event) else _event_of(number, item))
+            if isinstance(item, Event):
+                builder.apply(item)
+                continue
+            if not isinstance(item, Mapping):
+                raise UsageError(
+                    f"A transcript is made of events, or of chunks as mappings, but item {number} is {item!r:.200}."
+                )
+            try:
+                builder.apply(from_dict(item))
+            except WireError as error:
+                raise UsageError(f"Item {number} is no event: {error}") from None
         return builder.transcript
 
     def events(self, *, timings: bool = False) -> Iterator[Event]:
@@ -458,14 +463,3 @@ class Transcript(Struct, frozen=True, eq=False):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return _saved_bundle(self, include=include, exclude=exclude)
-
-
-def _event_of(number: int, item: Any) -> Event:
-    if not isinstance(item, Mapping):
-        raise UsageError(
-            f"A transcript is made of events, or of chunks as mappings, but item {number} is {item!r:.200}."
-        )
-    try:
-        return from_dict(item)
-    except WireError as error:
-        raise UsageError(f"Item {number} is no event: {error}") from None

@@ -38,7 +38,7 @@ _OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 TOKEN_COUNTS = tuple(_OTHER_NAMES)
 """The names of the counts. Cached tokens are part of the input, and reasoning tokens of the output."""
 
-_OWN = {other: own for own, others in _OTHER_NAMES.items() for other in others}
+_COUNT_NAMES = {other: name for name, others in _OTHER_NAMES.items() for other in others}
 
 
 class RequestUsage(Struct, frozen=True):
@@ -116,17 +116,15 @@ def to_metadata(requests: Sequence[RequestUsage]) -> Object:
     if cost is not None:
         fields["cost"] = _cost_text(cost)
     last = next((request.model for request in reversed(requests) if request.model), None)
-    return fields | ({"steps": [_step(request, last) for request in requests]} if len(requests) > 1 else {})
-
-
-def _step(request: RequestUsage, model: str | None) -> Object:
-    fields: Object = {"usage": dict(request.usage)}
-    if request.cost is not None:
-        fields["cost"] = _cost_text(request.cost)
-    if request.model not in (None, model):
-        fields["model"] = request.model
-    if request.added:
-        fields["added"] = dict(request.added)
+    for request in requests if len(requests) > 1 else ():
+        step: Object = {"usage": dict(request.usage)}
+        if request.cost is not None:
+            step["cost"] = _cost_text(request.cost)
+        if request.model not in (None, last):
+            step["model"] = request.model
+        if request.added:
+            step["added"] = dict(request.added)
+        fields.setdefault("steps", []).append(step)
     return fields
 
 
@@ -135,11 +133,11 @@ def _step(request: RequestUsage, model: str | None) -> Object:
 
 def read_token_counts(reported: Json) -> dict[str, int | float]:
     """Reads counts reported under the names of `TOKEN_COUNTS` or providers' names for them; leaves other values out."""
-    found: dict[str, int | float] = {}
+    counts: dict[str, int | float] = {}
     for name, value in reported.items() if isinstance(reported, Mapping) else ():
         if isinstance(name, str) and _is_count(value):
-            found.setdefault(_OWN.get(name, name), value)
-    return found
+            counts.setdefault(_COUNT_NAMES.get(name, name), value)
+    return counts
 
 
 def add_token_counts(usages: Iterable[Mapping[str, int | float]]) -> dict[str, int | float]:
@@ -162,7 +160,8 @@ def estimate_result_tokens(
 
     ``before`` is the usage of the request that made the calls, ``after`` that of the next one. The next input consists
     of the first request's input and output, and the results. The next prompt may lack the reasoning; if the sum shows
-    that, it is not counted. The tokens are divided among the calls by the length of their result texts.
+    that, it is not counted. The tokens are divided among the calls by the length of their result texts, in whole
+    numbers and without a remainder.
     """
     if not calls or "inputTokens" not in before or "inputTokens" not in after:
         return {}
@@ -172,16 +171,12 @@ def estimate_result_tokens(
         return {}
     if len(calls) == 1:  # most requests have one call, and the text of its result costs much
         return {calls[0].id: grown}
-    return _shared(grown, {call.id: len(format_result(call)) for call in calls})
-
-
-def _shared(tokens: int, lengths: Mapping[str, int]) -> dict[str, int]:
-    """Divides the tokens by length, in whole numbers, without a remainder."""
+    lengths = {call.id: len(format_result(call)) for call in calls}
     shares: dict[str, int] = {}
-    left, longer = tokens, sum(lengths.values())
-    for call, length in lengths.items():
-        shares[call] = left * length // longer if longer else left // (len(lengths) - len(shares))
-        left, longer = left - shares[call], longer - length
+    tokens, total = grown, sum(lengths.values())  # of the calls without a share yet
+    for call_id, length in lengths.items():
+        shares[call_id] = tokens * length // total if total else tokens // (len(lengths) - len(shares))
+        tokens, total = tokens - shares[call_id], total - length
     return shares
 
 
@@ -211,5 +206,5 @@ def _cost(reported: Json) -> dict[str, Decimal] | None:
     return amounts or None
 
 
-def _cost_text(cost: Mapping[str, Decimal] | None) -> dict[str, str]:
-    return {currency: f"{amount.normalize():f}" for currency, amount in (cost or {}).items()}
+def _cost_text(cost: Mapping[str, Decimal]) -> dict[str, str]:
+    return {currency: f"{amount.normalize():f}" for currency, amount in cost.items()}

@@ -29,7 +29,7 @@ from toolcall_nb.markdown.scanner import CalloutClosed, Scanner, Segment, Text, 
 from toolcall_nb.markdown.tool_callout import SEED_CALLOUT_FIELDS, CalloutIds, ToolCallout, read_tool_callout
 from toolcall_nb.markdown.tool_events import UNKNOWN_ERROR, TextBlocks, ToolEvents
 from toolcall_nb.markdown.writing import write_message_body
-from toolcall_nb.markdown.yaml_body import BodyError
+from toolcall_nb.markdown.yaml_text import BodyError
 
 _WORDS = re.compile(r"\s+|\S+")
 

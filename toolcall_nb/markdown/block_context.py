@@ -64,35 +64,36 @@ class BlockContext:
         self._may_hold = False  # whether only a parse can tell if a header is at the top level
         self._header_next = False  # whether the header after the kept text is known to be at the top level
 
-    def examine(self, buffer: str, start: int, found: int, final: bool) -> int | None:
-        """Returns how many characters from ``found``, where a header line begins, are text; 0: it is at the top level.
+    def examine(self, buffer: str, start: int, header: int, final: bool) -> int | None:
+        """Returns how many characters from the header line at ``header`` on are text; 0: it is at the top level.
 
-        There are only line ends between ``start`` and ``found``. If the result is above 0, ``buffer`` from ``start`` up
-        to there has become part of the context. None means that the parse is too expensive before more text has come.
+        There are only line ends between ``start`` and ``header``. If the result is above 0, ``buffer`` from ``start``
+        up to there has become part of the context. None means that the parse is too expensive before more text has
+        come.
         """
-        before = buffer[start:found]
+        before = buffer[start:header]
         if self._header_next:
             return 0
         self._count()
         if not self._may_hold:
-            if not _may_hold_header(self._join() + _line_feeds(before), buffer[found]):
+            if not _may_hold_header(self._join() + _line_feeds(before), buffer[header]):
                 return 0
             self._may_hold = True
-        window = self._window(buffer, found)
+        window = self._window(buffer, header)
         cost = self._size + len(before) + len(window)
         if cost > self._budget and len(window) < self._size and not final:
             return None
         self._budget -= cost
         return self._parse(before, window)
 
-    def _window(self, buffer: str, found: int) -> str:
-        """Returns the line at ``found`` and as many whole lines after it as the context is long."""
-        line = NEWLINE.search(buffer, found)
+    def _window(self, buffer: str, header: int) -> str:
+        """Returns the line at ``header`` and as many whole lines after it as the context is long."""
+        line = NEWLINE.search(buffer, header)
         if line is None:
-            return buffer[found:]
-        limit = min(len(buffer), found + self._size)
+            return buffer[header:]
+        limit = min(len(buffer), header + self._size)
         last = max(buffer.rfind("\n", line.end(), limit), buffer.rfind("\r", line.end(), limit)) + 1
-        return buffer[found : max(line.end(), last)]
+        return buffer[header : max(line.end(), last)]
 
     def _join(self) -> str:
         text = _line_feeds("".join(self._pieces))
@@ -115,7 +116,7 @@ class BlockContext:
             keep_from = last.map[0] if last and last.map else 0
         seam = SEAM.search(window, 0, end)
         end = seam.start() if seam else end
-        kept = _from_line(context + _line_feeds(window[:end]), keep_from)
+        kept = "\n".join((context + _line_feeds(window[:end])).split("\n")[keep_from:])
         self._pieces, self._size, self._counted = [kept], len(kept), 1
         self._budget += _PER_CHARACTER * (len(before) + end)
         return end
@@ -133,10 +134,6 @@ def _line_offset(text: str, line: int) -> int:
         ending = NEWLINE.search(text, position)
         position = ending.end() if ending else len(text)
     return position
-
-
-def _from_line(text: str, line: int) -> str:
-    return "\n".join(text.split("\n")[line:]) if line else text
 
 
 def _may_hold_header(context: str, begins: str) -> bool:
@@ -165,16 +162,17 @@ def _after_fences(context: str) -> int | None:
     paragraph (CommonMark, section 4.5).
     """
     position = start = 0
-    while (found := _FENCE_OR_HTML.search(context, start)) is not None:
-        line = context.rfind("\n", 0, found.start()) + 1
-        if line < position or not _CONTAINERS.fullmatch(context, line, found.start()):
-            start = context.find("\n", found.start()) + 1 or len(context)  # within the line's text
+    while (mark := _FENCE_OR_HTML.search(context, start)) is not None:
+        line = context.rfind("\n", 0, mark.start()) + 1
+        if line < position or not _CONTAINERS.fullmatch(context, line, mark.start()):
+            start = context.find("\n", mark.start()) + 1 or len(context)  # within the line's text
             continue
         fence = _TOP_FENCE.match(context, line)
         if fence is None:
             return None
-        mark = fence[1] or fence[2]
-        close = re.compile(rf"\n {{0,3}}{mark}{mark[0]}*[ \t]*$", re.MULTILINE).search(context, fence.end())
+        fence_mark = fence[1] or fence[2]
+        end_of_fence = re.compile(rf"\n {{0,3}}{fence_mark}{fence_mark[0]}*[ \t]*$", re.MULTILINE)
+        close = end_of_fence.search(context, fence.end())
         if close is None:
             return None
         position = start = close.end()

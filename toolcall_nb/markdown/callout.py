@@ -70,12 +70,20 @@ class HeaderGrammar:
         start = self._start.match(line)
         if start is None or len(line) > MAX_HEADER:
             return None
-        rest = _VALUES.fullmatch(line, start.end())
-        if rest is None:
+        values = _VALUES.fullmatch(line, start.end())
+        if values is None:
             return None
-        positional, assigned = _read_values(rest["values"])
-        fold = {"+": True, "-": False}.get(rest["fold"])
-        return Header(start[1].lower(), positional, assigned, fold, rest["title"])
+        positional: list[str] = []
+        assigned: dict[str, str] = {}
+        for token in re.findall(_TOKEN, values["values"]):
+            assignment = _ASSIGNMENT.fullmatch(token)
+            value = _QUOTED.sub(_unquote, assignment[2] if assignment else token)
+            if not assignment:
+                positional.append(value)
+            elif value.strip():
+                assigned.setdefault(assignment[1].lower(), value)
+        is_open = {"+": True, "-": False}.get(values["fold"])
+        return Header(start[1].lower(), tuple(positional), assigned, is_open, values["title"])
 
 
 def body_line(line: str) -> str | None:
@@ -91,19 +99,6 @@ def quote_value(value: str) -> str | None:
     if _SIMPLE_VALUE.fullmatch(value):
         return value
     return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
-
-
-def _read_values(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
-    positional: list[str] = []
-    assigned: dict[str, str] = {}
-    for token in re.findall(_TOKEN, text):
-        assignment = _ASSIGNMENT.fullmatch(token)
-        value = _QUOTED.sub(_unquote, assignment[2] if assignment else token)
-        if not assignment:
-            positional.append(value)
-        elif value.strip():
-            assigned.setdefault(assignment[1].lower(), value)
-    return tuple(positional), assigned
 
 
 def _unquote(match: re.Match[str]) -> str:

@@ -70,7 +70,7 @@ class CharacterReader:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
         self._half = ""
-        self._place = TextPosition()
+        self._position = TextPosition()
         self._reported: set[tuple[str, str]] = set()
 
     @property
@@ -81,7 +81,7 @@ class CharacterReader:
     def feed(self, text: str) -> str:
         """Takes a piece and returns the text that is certain now."""
         if not self._half and ((text.isascii() and "\0" not in text) or not _PROBLEM.search(text)):
-            self._place.advance(text)
+            self._position.advance(text)
             return text
         text = self._half + text
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
@@ -94,14 +94,14 @@ class CharacterReader:
 
     def _checked(self, text: str) -> str:
         text = join_surrogates(text)
-        position = 0
-        for found in _PROBLEM.finditer(text):
-            problem = _NUL if found[0] == "\0" else _HALF
+        end = 0  # of the text that the position has passed
+        for match in _PROBLEM.finditer(text):
+            problem = _NUL if match[0] == "\0" else _HALF
             if problem in self._reported:
                 continue
-            self._place.advance(text[position : found.start()])
-            position = found.start()
+            self._position.advance(text[end : match.start()])
+            end = match.start()
             self._reported.add(problem)
-            self.diagnostics.append(Diagnostic(*problem, self._place.line, self._place.column))
-        self._place.advance(text[position:])
+            self.diagnostics.append(Diagnostic(*problem, self._position.line, self._position.column))
+        self._position.advance(text[end:])
         return well_formed(text)

@@ -19,8 +19,7 @@ import re
 from msgspec import Struct
 
 from toolcall_nb.core.events import Diagnostic, Object
-from toolcall_nb.markdown.yaml_body import BodyError, load_body
-from toolcall_nb.markdown.yaml_text import yaml_lines
+from toolcall_nb.markdown.yaml_text import BodyError, load_body, yaml_lines
 
 FORMAT_VERSION = 1
 """The version that is written, and the highest that can be read whole."""
@@ -51,12 +50,14 @@ def front_matter(metadata: Object) -> str:
 
 def split_front_matter(text: str) -> FrontMatter:
     """Splits a text into front matter and body. Another program's front matter belongs to the body. Never raises."""
-    found = _FENCED.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
-    if found is None:
+    fenced = _FENCED.match(text.replace("\r\n", "\n") if text.startswith("---") else "")
+    if fenced is None:
         return FrontMatter(text)
-    line, written = _version_line(found[1])
+    key_line = _KEY_LINE.search(fenced[1])
+    line = 2 if key_line is None else 2 + fenced[1].count("\n", 0, key_line.start())
+    written = "" if key_line is None else key_line[1]
     try:
-        fields = load_body(found[1]).fields
+        fields = load_body(fenced[1]).fields
     except BodyError as error:
         trouble = Diagnostic(f"a front matter that cannot be read: {error}", _KEPT, error.line + 2, error.column + 1)
         return FrontMatter(text, diagnostics=(trouble,) if written else ())
@@ -70,13 +71,13 @@ def split_front_matter(text: str) -> FrontMatter:
         return FrontMatter(text, diagnostics=(trouble,))
     if list(fields) == ["metadata"] and isinstance(fields["metadata"], dict):
         fields = fields["metadata"]
-    lines = found[0].count("\n")
+    lines = fenced[0].count("\n")
     troubles = (
         (Diagnostic(describe_newer_version(version), "It was read as far as it is known.", line, 1),)
         if version > FORMAT_VERSION
         else ()
     )
-    return FrontMatter(_after_lines(text, lines), fields, version, lines, troubles)
+    return FrontMatter(text.split("\n", lines)[lines], fields, version, lines, troubles)
 
 
 def read_format_version(text: str) -> int:
@@ -90,16 +91,3 @@ def describe_newer_version(version: int) -> str:
         f"version {version} of the format, and this toolcall_nb knows version {FORMAT_VERSION}; install a newer one to "
         "read it whole"
     )
-
-
-def _version_line(yaml: str) -> tuple[int, str]:
-    """Returns the number, from 1, of the line with the version, and its value; line 2 and nothing if there is none."""
-    found = _KEY_LINE.search(yaml)
-    return (2, "") if found is None else (2 + yaml.count("\n", 0, found.start()), found[1])
-
-
-def _after_lines(text: str, lines: int) -> str:
-    position = 0
-    for _ in range(lines):
-        position = text.index("\n", position) + 1
-    return text[position:]

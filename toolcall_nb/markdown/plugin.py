@@ -14,7 +14,7 @@ Lines are read by `toolcall_nb.markdown.callout` and bodies by `toolcall_nb.mark
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from markdown_it import MarkdownIt
@@ -26,23 +26,12 @@ from markdown_it.utils import EnvType, OptionsDict
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.markdown.callout import Header, HeaderGrammar, body_line
 from toolcall_nb.markdown.tool_callout import CalloutIds, ToolCallout, read_tool_callout
-from toolcall_nb.markdown.yaml_body import BodyError
-
-Emit = Callable[[StateBlock, Header, str, int], None]
+from toolcall_nb.markdown.yaml_text import BodyError
 
 
 def tool_callout_plugin(md: MarkdownIt) -> None:
     """Teaches ``md`` the tool callout."""
-    callout_rule(md, ("tool",), _emit_tool)
-    md.add_render_rule("tool_callout", _render_tool)
-
-
-def callout_rule(md: MarkdownIt, kinds: Sequence[str], emit: Emit) -> None:
-    """Teaches ``md`` callouts of ``kinds``; ``emit(state, header, body, start_line)`` pushes their tokens.
-
-    The rule comes before the others, because a header line is never the head of a table.
-    """
-    grammar = HeaderGrammar(kinds)
+    grammar = HeaderGrammar(("tool",))
 
     def rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if state.level or state.blkIndent:
@@ -62,22 +51,24 @@ def callout_rule(md: MarkdownIt, kinds: Sequence[str], emit: Emit) -> None:
             body.append(content + "\n")
             line += 1
         state.line = line
-        emit(state, header, "".join(body), start)
+        _push_callout(state, header, "".join(body), start)
         return True
 
+    # It comes before the other rules, because a header line is never the head of a table.
     md.block.ruler.before("table", "tool_callout", rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+    md.add_render_rule("tool_callout", _render_tool)
 
 
 def _line(state: StateBlock, line: int) -> str:
     return state.src[state.bMarks[line] : state.eMarks[line]]
 
 
-def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None:
+def _push_callout(state: StateBlock, header: Header, body: str, start: int) -> None:
     ids: CalloutIds = state.env.setdefault("tool_callout_ids", CalloutIds())
     try:
         callout = read_tool_callout(header, body, ids)
     except BodyError:
-        _emit_quote(state, start)
+        _push_quote(state, start)
         return
     token = state.push("tool_callout", "", 0)
     token.block = True
@@ -86,7 +77,7 @@ def _emit_tool(state: StateBlock, header: Header, body: str, start: int) -> None
     token.meta = {"callout": callout}
 
 
-def _emit_quote(state: StateBlock, start: int) -> None:
+def _push_quote(state: StateBlock, start: int) -> None:
     """Pushes the callout's lines as a blockquote with one paragraph."""
     lines = [body_line(_line(state, line)) or "" for line in range(start, state.line)]
     state.push("blockquote_open", "blockquote", 1).map = [start, state.line]
@@ -104,8 +95,8 @@ def _render_tool(
 ) -> str:
     token = tokens[index]
     callout: ToolCallout = token.meta["callout"]
-    shown = " open" if callout.open else ""
+    open_attribute = " open" if callout.open else ""
     state = f" ({callout.state})" if callout.state else ""
     name, body = (escape(escape_invisible(text)) for text in (callout.title or callout.name, token.content))
     summary = f"<summary>{name}{escape(state)}</summary>"
-    return f'<details class="tool-callout"{shown}>{summary}<pre>{body}</pre></details>\n'
+    return f'<details class="tool-callout"{open_attribute}>{summary}<pre>{body}</pre></details>\n'

@@ -38,13 +38,12 @@ from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.front_matter import split_front_matter
 from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, scan
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
-from toolcall_nb.markdown.yaml_body import BodyError, load_body
+from toolcall_nb.markdown.yaml_text import BodyError, load_body
 
 MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 CALLOUT_KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
-
 
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
@@ -73,7 +72,10 @@ class _Reader:
         """Yields the events of the whole document; line numbers count from the document's first line."""
         for segment in scan(text, CALLOUT_KINDS):
             for event in self._read(segment):
-                yield _moved(event, skipped_lines)
+                if isinstance(event, ev.Diagnostic) and event.line:
+                    yield ev.Diagnostic(event.message, event.action, event.line + skipped_lines, event.column)
+                else:
+                    yield event
         yield from self._finish()
 
     def _begin_blocks(self) -> None:
@@ -88,22 +90,18 @@ class _Reader:
                     yield from self._tools.read(segment)
                 elif self._is_open:
                     yield from self._tools.read(Text(segment.text, seam=True))
-            case CalloutOpened() | CalloutGrew() if self._is_tool(segment):
-                yield from self._open()
-                yield from self._tools.read(segment)
+            case CalloutOpened() | CalloutGrew():
+                if isinstance(segment, CalloutOpened):
+                    self._in_tool = segment.header.kind == "tool"
+                if self._in_tool:
+                    yield from self._open()
+                    yield from self._tools.read(segment)
             case CalloutClosed(header=header) if header.kind == "tool":
                 yield from self._tools.read(segment)
             case CalloutClosed():
                 yield from self._callout(segment)
-            case CalloutOpened() | CalloutGrew():
-                pass
             case problem:
                 yield from self._tools.read(problem)
-
-    def _is_tool(self, segment: CalloutOpened | CalloutGrew) -> bool:
-        if isinstance(segment, CalloutOpened):
-            self._in_tool = segment.header.kind == "tool"
-        return self._in_tool
 
     def _callout(self, closed: CalloutClosed) -> Iterator[Event]:
         kind = closed.header.kind
@@ -125,10 +123,11 @@ class _Reader:
     def _message(self, role: str, text: str | None, fields: Object) -> Iterator[Event]:
         yield from self._finish()
         self._is_open = True
-        about = {key: fields.get(key) for key in ("id", "metadata")}
         wire_role = None if role == "assistant" else role
-        yield ev.Start(message_id=about["id"], message_metadata=about["metadata"], role=wire_role)
-        self._end = _end_of(fields)
+        yield ev.Start(message_id=fields.get("id"), message_metadata=fields.get("metadata"), role=wire_role)
+        is_aborted = fields.get("aborted") is not None
+        finish = ev.Finish(finish_reason=fields.get("finishReason") or "stop")
+        self._end: Event = ev.Abort(reason=fields["aborted"]) if is_aborted else finish
         if text is not None:
             yield from self._part(_text_part("text", text, fields))
             yield from self._finish()
@@ -150,12 +149,6 @@ class _Reader:
             yield from self._blocks.close()
             yield self._end
         self._begin_blocks()
-
-
-def _moved(event: Event, lines: int) -> Event:
-    if isinstance(event, ev.Diagnostic) and lines and event.line:
-        return ev.Diagnostic(event.message, event.action, event.line + lines, event.column)
-    return event
 
 
 def _text_and_fields(closed: CalloutClosed) -> tuple[str | None, Object]:
@@ -180,20 +173,14 @@ _FIELD_TYPES: dict[str, type] = {
 }
 
 
-def _end_of(fields: Object) -> Event:
-    if fields.get("aborted") is not None:
-        return ev.Abort(reason=fields["aborted"])
-    return ev.Finish(finish_reason=fields.get("finishReason") or "stop")
-
-
 def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
-    about: Any = fields.get("providerMetadata")
+    metadata: Any = fields.get("providerMetadata")
     if kind == "stream-error":
         return [ev.Error(text, fields.get("details"))]
     if kind == "reasoning":
         block = "reasoning"
-        return [ev.ReasoningStart(block, about), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
-    return [ev.TextStart("quoted", about), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
+        return [ev.ReasoningStart(block, metadata), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
+    return [ev.TextStart("quoted", metadata), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
 
 
 def _chunk(kind: str, fields: Object) -> Event:

@@ -104,7 +104,7 @@ class Scanner:
             return self._run(final=False)
         end = self._safe_end(0)
         self._pass_by(self._buffer[:end])
-        return self._found_before(end)
+        return self._take_segments(end)
 
     def pass_within_line(self, text: str) -> bool:
         """Takes ``text`` in place of `feed` if it certainly continues a line of text; returns whether it did.
@@ -135,10 +135,10 @@ class Scanner:
             if following == position and self._callout is callout:
                 break
             position = following
-        return self._found_before(position)
+        return self._take_segments(position)
 
-    def _found_before(self, position: int) -> list[Segment]:
-        """Returns the segments found so far and drops the buffer up to ``position``."""
+    def _take_segments(self, position: int) -> list[Segment]:
+        """Returns the segments so far and drops the buffer up to ``position``."""
         if position:
             self._line_start = self._buffer[position - 1] in "\r\n"
             self._buffer = self._buffer[position:]
@@ -150,50 +150,51 @@ class Scanner:
 
     def _text_step(self, start: int, final: bool) -> int:
         buffer = self._buffer
-        found = self._find_header(start)
-        if found is None:
+        header = self._find_header(start)
+        if header is None:
             end = len(buffer) if final else self._safe_end(start)
         else:
-            end = self._seam_start(start, found)
+            end = self._seam_start(start, header)
             if end == start:
-                return self._header_step(start, found, final)
+                return self._header_step(start, header, final)
         self._pass_by(buffer[start:end])
         return end
 
-    def _header_step(self, start: int, found: int, final: bool) -> int:
-        """Decides on the header line at ``found``. There are only line ends between ``start`` and it."""
-        line, ending, end = self._line_at(found, final)
+    def _header_step(self, start: int, header_start: int, final: bool) -> int:
+        """Decides on the header line at ``header_start``. There are only line ends between ``start`` and it."""
+        line, ending, end = self._line_at(header_start, final)
         if not ending and not final and len(line) <= MAX_HEADER:
             return start
-        before = self._buffer[start:found]
-        passed = self._context.examine(self._buffer, start, found, final)
+        before = self._buffer[start:header_start]
+        passed = self._context.examine(self._buffer, start, header_start, final)
         if passed is None:
             return start
         if passed:
-            self._emit(before + self._buffer[found : found + passed])
-            return found + passed
+            self._emit(before + self._buffer[header_start : header_start + passed])
+            return header_start + passed
         header = self._grammar.read(line)
         if header is None:
-            return self._unreadable_header(before, found, line)
+            number = self._line + len(NEWLINE.findall(before))
+            column = len(line) - len(line.lstrip()) + 1
+            self._out.append(UnreadableHeader("a callout's first line that cannot be read", number, column))
+            self._context.reset()
+            self._pass_by(before + line)
+            return header_start + len(line)
         self._emit(before, seam=True)
-        self._open(header, self._buffer[found:end])
+        source = self._buffer[header_start:end]
+        self._out.append(CalloutOpened(header, source, self._line))
+        self._callout = _Callout(header, source, self._line)
+        self._line += 1
         return end
-
-    def _unreadable_header(self, before: str, found: int, line: str) -> int:
-        at = self._line + len(NEWLINE.findall(before))
-        column = len(line) - len(line.lstrip()) + 1
-        self._out.append(UnreadableHeader("a callout's first line that cannot be read", at, column))
-        self._context.reset()
-        self._pass_by(before + line)
-        return found + len(line)
 
     def _find_header(self, start: int) -> int | None:
         """Returns the start of the next line that may be a header. It searches for the bracket, which is rare."""
         mark = self._buffer.find("[!", start)
         while mark >= 0:
-            found = self._header_line.search(self._buffer, max(start, mark - _MOST_BEFORE_MARK), mark + self._longest)
-            if found is not None and (found.start() > 0 or self._line_start):
-                return found.start()
+            earliest = max(start, mark - _MOST_BEFORE_MARK)
+            header = self._header_line.search(self._buffer, earliest, mark + self._longest)
+            if header is not None and (header.start() > 0 or self._line_start):
+                return header.start()
             mark = self._buffer.find("[!", mark + 2)
         return None
 
@@ -240,27 +241,19 @@ class Scanner:
 
     # Inside a callout
 
-    def _open(self, header: Header, source: str) -> None:
-        self._out.append(CalloutOpened(header, source, self._line))
-        self._callout = _Callout(header, source, self._line)
-        self._line += 1
-
     def _body_step(self, callout: _Callout, start: int, final: bool) -> int:
         line, ending, end = self._line_at(start, final)
         if callout.in_line:
             return self._grow(callout, line, start, ending, end)
         complete = bool(ending) or final
-        if not complete and self._undecided(line):
-            return start
+        has_only_marker = len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">")
+        if not complete and (has_only_marker or self._grammar.may_start(line)):
+            return start  # it may still become a body line or a header
         content = body_line(line)
         if content is None or (complete and self._grammar.read(line) is not None):
             self._close_callout(callout)
             return start
         return self._grow(callout, content, start, ending, end)
-
-    def _undecided(self, line: str) -> bool:
-        """Whether a line that is not complete may still become a body line or a header."""
-        return (len(line.lstrip(" ")) <= 1 and line.strip(" ") in ("", ">")) or self._grammar.may_start(line)
 
     def _grow(self, callout: _Callout, content: str, start: int, ending: str, end: int) -> int:
         source = self._buffer[start:end]

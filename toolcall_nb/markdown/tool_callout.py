@@ -22,7 +22,7 @@ from msgspec import Struct, field
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
-from toolcall_nb.markdown.yaml_body import Body, BodyError, load_body
+from toolcall_nb.markdown.yaml_text import Body, BodyError, load_body
 
 _HEADER_NAMES = ("name", "tool", "toolname")
 _HEADER_IDS = ("id", "toolcallid", "call", "callid")
@@ -43,13 +43,14 @@ _TYPED: dict[str, tuple[str, type]] = {
     "providerMetadata": ("provider_metadata", dict),
     "toolMetadata": ("tool_metadata", dict),
 }
-_APPROVAL: dict[str, tuple[str, type]] = {
+APPROVAL_FIELDS: dict[str, tuple[str, type]] = {
     "id": ("id", str),
     "approved": ("approved", bool),
     "reason": ("reason", str),
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
+"""The fields of an approval in a callout, with their attributes and types."""
 _TIMES = ("started", "seconds", "tokens")
 CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union(
     (*_TYPED, "approval", "originalInput", "preliminaryOutput", "times", "extra"),
@@ -122,8 +123,8 @@ def header_name(header: Header) -> str | None:
 
 def header_id(header: Header) -> str | None:
     """Returns the call's id in the header: assigned, or the first positional value after the name."""
-    place = 0 if _first(header.assigned, _HEADER_NAMES) else 1
-    positional = header.positional[place] if len(header.positional) > place else None
+    index = 0 if _first(header.assigned, _HEADER_NAMES) else 1
+    positional = header.positional[index] if len(header.positional) > index else None
     return _first(header.assigned, _HEADER_IDS) or positional
 
 
@@ -140,13 +141,13 @@ def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout
     fields = _Fields(header, read)
     call_id = fields.text(_HEADER_IDS, header_id(header), _BODY_IDS) or ids.fallback()
     ids.add(call_id)
-    name = fields.text(_HEADER_NAMES, header_name(header), _BODY_NAMES)
+    tool_name = fields.text(_HEADER_NAMES, header_name(header), _BODY_NAMES)
     state = fields.state()
     error = fields.error(blank=state is State.OUTPUT_ERROR)
-    typed = {own: value for key, (own, kind) in _TYPED.items() if (value := fields.take(key, kind)) is not MISSING}
+    typed = {name: value for key, (name, kind) in _TYPED.items() if (value := fields.take(key, kind)) is not MISSING}
     return ToolCallout(
         id=call_id,
-        name=name or "tool",
+        name=tool_name or "tool",
         state=state,
         input=fields.take("input"),
         output=fields.take("output"),
@@ -155,7 +156,7 @@ def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout
         preliminary_output=fields.take("preliminaryOutput"),
         approval=fields.approval(call_id, state),
         times=fields.times(),
-        extra=fields.rest(),
+        extra=fields.extra(),
         problems=tuple(fields.problems),
         open=header.open,
         fields=read.fields,
@@ -164,11 +165,11 @@ def read_tool_callout(header: Header, body: str, ids: CalloutIds) -> ToolCallout
 
 
 class _Fields:
-    """The fields of a callout while they are read; `rest` returns those that no reader took."""
+    """The fields of a callout while they are read; `extra` returns those that no reader took."""
 
     def __init__(self, header: Header, body: Body) -> None:
         self._written = body.written
-        self._left: Object = dict(body.fields)
+        self._remaining: Object = dict(body.fields)
         self._assigned = dict(header.assigned)
         self._title = header.title
         self.problems: list[str] = []
@@ -178,9 +179,9 @@ class _Fields:
     def take(self, key: str, kind: type = object) -> Any:
         """Takes the value under ``key`` if it has this type; else `MISSING`. The header's title has precedence."""
         title = self._title if key == "title" else None
-        value = self._left.get(key, MISSING)
+        value = self._remaining.get(key, MISSING)
         if value is not MISSING and isinstance(value, kind) and title in (None, value):
-            return self._left.pop(key)
+            return self._remaining.pop(key)
         return MISSING if title is None else title
 
     def text(self, assigned: tuple[str, ...], value: str | None, keys: tuple[str, ...]) -> str | None:
@@ -189,67 +190,67 @@ class _Fields:
             if self._assigned.get(key) == value:
                 self._assigned.pop(key, None)
         for key in keys:
-            written = self._written.get(key) if self._left.get(key) is not None else None
+            written = self._written.get(key) if self._remaining.get(key) is not None else None
             if written is not None and written.strip() and value in (None, written):
                 value = written
-                del self._left[key]
+                del self._remaining[key]
         return value
 
     def error(self, blank: bool) -> str | None:
         """Takes the first error; a list or a mapping as JSON. With ``blank``, a blank text counts as an error."""
         for key in _BODY_ERRORS:
-            value = self._left.get(key)
+            value = self._remaining.get(key)
             is_single = not isinstance(value, dict | list)
             written = self._written.get(key) if is_single else json.dumps(value, ensure_ascii=False)
             if value is not None and written is not None and (blank or written.strip()):
-                del self._left[key]
+                del self._remaining[key]
                 return written
         return None
 
     def state(self) -> State | None:
         """Takes the state, if it is a known one."""
-        value = self._left.get("state")
+        value = self._remaining.get("state")
         if isinstance(value, str) and value in tuple(State):
-            del self._left["state"]
+            del self._remaining["state"]
             return State(value)
         if value is not None:
             self.problems.append(f"the state {value!r:.80} is none of: {', '.join(State)}")
         return None
 
     def approval(self, call_id: str, state: State | None) -> Approval | None:
-        """Takes the approval, or makes one if the state implies it. Unknown keys of the mapping are left."""
+        """Takes the approval, or makes one if the state implies it. Unknown keys of the mapping stay."""
         value = self.take("approval", dict)
         if value is MISSING:
-            asked = state in (State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
+            is_implied = state in (State.APPROVAL_REQUESTED, State.APPROVAL_RESPONDED)
             approved = True if state is State.APPROVAL_RESPONDED else None
-            return Approval(id=f"{call_id}-approval", approved=approved) if asked else None
-        known = {key: value[key] for key, (_, kind) in _APPROVAL.items() if isinstance(value.get(key), kind)}
-        if len(known) < len(value):
-            self._left["approval"] = {key: item for key, item in value.items() if key not in known}
-        given = {own: known[key] for key, (own, _) in _APPROVAL.items() if key in known}
-        return Approval(**{"id": f"{call_id}-approval", **given})
+            return Approval(id=f"{call_id}-approval", approved=approved) if is_implied else None
+        typed = {key: value[key] for key, (_, kind) in APPROVAL_FIELDS.items() if isinstance(value.get(key), kind)}
+        if len(typed) < len(value):
+            self._remaining["approval"] = {key: item for key, item in value.items() if key not in typed}
+        fields = {APPROVAL_FIELDS[key][0]: item for key, item in typed.items()}
+        return Approval(**{"id": f"{call_id}-approval", **fields})
 
     def times(self) -> Object | None:
         """Takes the times and the tokens of the call, if the mapping holds numbers of at least 0 and nothing else."""
-        value = self._left.get("times")
+        value = self._remaining.get("times")
         if not isinstance(value, dict) or not value or not value.keys() <= {*_TIMES}:
             return None
         if not all(type(item) in (int, float) and item >= 0 for item in value.values()):
             return None
         if type(value.get("tokens", 0)) is not int:
             return None
-        del self._left["times"]
+        del self._remaining["times"]
         return {**value}
 
-    def rest(self) -> Object:
+    def extra(self) -> Object:
         """Returns the fields that nothing took, and describes them in ``problems``."""
-        extra = {key: value for key, value in self._left.items() if key != "extra"}
-        nested = self._left.get("extra")
+        extra = {key: value for key, value in self._remaining.items() if key != "extra"}
+        nested = self._remaining.get("extra")
         if isinstance(nested, dict) and nested and extra.keys().isdisjoint(nested):
             extra |= nested
-        elif "extra" in self._left:
+        elif "extra" in self._remaining:
             extra["extra"] = nested
-        for key, value in self._left.items():
+        for key, value in self._remaining.items():
             if key in CALLOUT_FIELDS and key not in ("state", "extra") and value is not None:
                 self.problems.append(f"the field {key!r} has no place for the value {value!r:.80}")
         for key, text in self._assigned.items():

@@ -13,7 +13,6 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.replay import part_events
 from toolcall_nb.core.transcript import (
-    Approval,
     ErrorPart,
     Message,
     Part,
@@ -27,12 +26,12 @@ from toolcall_nb.markdown.callout import HeaderGrammar, quote_value
 from toolcall_nb.markdown.front_matter import front_matter
 from toolcall_nb.markdown.reading import CALLOUT_KINDS
 from toolcall_nb.markdown.scanner import CalloutOpened, Text, UnreadableHeader, scan
-from toolcall_nb.markdown.tool_callout import CALLOUT_FIELDS
+from toolcall_nb.markdown.tool_callout import APPROVAL_FIELDS, CALLOUT_FIELDS
 from toolcall_nb.markdown.yaml_text import yaml_lines
 
 _HEADERS = HeaderGrammar(CALLOUT_KINDS)
 _TEXT_KINDS: dict[type, str] = {TextPart: "text", ReasoningPart: "reasoning", ErrorPart: "stream-error"}
-_ABOUT = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
+_PROVIDER_FIELDS = ("providerExecuted", "dynamic", "providerMetadata", "toolMetadata")
 
 
 def write_transcript(transcript: Transcript, *, versioned: bool = False, timings: bool = False) -> str:
@@ -60,24 +59,20 @@ def write_message_body(message: Message) -> str:
 
 def _message(message: Message, implied: bool, last: bool, timings: bool) -> tuple[list[str], bool]:
     """Returns the blocks of a message, and whether the reader then begins a message of the assistant by itself."""
-    about = _about_message(message)
-    only = message.parts[0] if len(message.parts) == 1 else None
-    if message.role != "assistant" and isinstance(only, TextPart):
-        return [_quoted(message.role, only, about)], True
-    parts = _parts(message.parts, last, timings)
-    if implied and message.role == "assistant" and not about and parts:
-        return parts, False
-    return [_callout(message.role, "as=yaml" if about else "", yaml_lines(about)), *parts], False
-
-
-def _about_message(message: Message) -> Object:
-    about: Object = {
+    fields: Object = {
         "id": message.id,
         "metadata": message.metadata or None,
         "finishReason": message.finish_reason,
         "aborted": message.aborted,
     }
-    return {key: value for key, value in about.items() if value is not None}
+    fields = {key: value for key, value in fields.items() if value is not None}
+    only = message.parts[0] if len(message.parts) == 1 else None
+    if message.role != "assistant" and isinstance(only, TextPart):
+        return [_quoted(message.role, only, fields)], True
+    parts = _parts(message.parts, last, timings)
+    if implied and message.role == "assistant" and not fields and parts:
+        return parts, False
+    return [_callout(message.role, "as=yaml" if fields else "", yaml_lines(fields)), *parts], False
 
 
 def _parts(parts: tuple[Part, ...], last: bool, timings: bool) -> list[str]:
@@ -119,22 +114,18 @@ def _stands_plain(part: TextPart, first: bool, last: bool) -> bool:
     return read == text and opened == (not first) + (not last) and clean and not (last and text.endswith("\r"))
 
 
-def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, about: Object) -> str:
+def _quoted(kind: str, part: TextPart | ReasoningPart | ErrorPart, message_fields: Object) -> str:
     """Returns a callout that quotes a text; if quoting would change it, one with the text as a YAML string."""
-    more: Object = {}
+    fields: Object = {**message_fields, "text": part.text}
     if isinstance(part, ErrorPart):
-        more = {} if part.details is None else {"details": part.details}
+        fields |= {} if part.details is None else {"details": part.details}
     elif part.provider_metadata is not None:
-        more = {"providerMetadata": part.provider_metadata}
+        fields["providerMetadata"] = part.provider_metadata
     lines = part.text.split("\n")
-    if part.text and not about and not more and not any(map(_breaks_quote, lines)):
+    can_quote = "\r" not in part.text and not any(_HEADERS.starts(f"> {line}") for line in lines)
+    if part.text and len(fields) == 1 and can_quote:
         return _callout(kind, "", lines)
-    fields = {**about, "text": part.text, **more}
     return _callout(kind, "as=yaml", yaml_lines(fields))
-
-
-def _breaks_quote(line: str) -> bool:
-    return "\r" in line or _HEADERS.starts(f"> {line}") is not None
 
 
 def _callout(kind: str, values: str, body: Iterable[str], after: str = "") -> str:
@@ -154,24 +145,19 @@ def _tool(call: ToolCall, timings: bool) -> str:
         call_id = f"id={call_id}"
     values = " ".join(value for value in (name, call_id) if value)
     fold = {None: "", True: "+", False: "-"}[call.open]
-    title = _header_title(call.title)
-    fields.update(_tool_fields(call, title == "" and call.title is not None))
+    title = call.title or ""
+    title = f" {title}" if title and title.isprintable() and title == title.strip() and len(title) <= 500 else ""
+    fields["state"] = call.state.value
+    if call.title is not None and not title:
+        fields["title"] = call.title
+    fields.update(_tool_fields(call))
     if timings and call.record.is_known:
-        known = {"started": call.started, "seconds": call.seconds, "tokens": call.tokens}
-        fields["times"] = {name: value for name, value in known.items() if value is not None}
+        times = {"started": call.started, "seconds": call.seconds, "tokens": call.tokens}
+        fields["times"] = {name: value for name, value in times.items() if value is not None}
     return _callout("tool", values, yaml_lines(fields), fold + title)
 
 
-def _header_title(title: str | None) -> str:
-    if title is None or not title.isprintable() or title != title.strip() or not title or len(title) > 500:
-        return ""
-    return f" {title}"
-
-
-def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object]]:
-    yield "state", call.state.value
-    if with_title:
-        yield "title", call.title
+def _tool_fields(call: ToolCall) -> Iterator[tuple[str, object]]:
     if call.input is MISSING:
         yield "inputText", call.input_text
     else:
@@ -179,7 +165,8 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
     if call.original_input is not MISSING:
         yield "originalInput", call.original_input
     if call.approval is not None:
-        yield "approval", _approval_fields(call.approval)
+        approval = {name: getattr(call.approval, attribute) for name, (attribute, _) in APPROVAL_FIELDS.items()}
+        yield "approval", {name: value for name, value in approval.items() if value is not None}
     if call.log:
         yield "log", call.log
     if call.output is not MISSING:
@@ -187,27 +174,11 @@ def _tool_fields(call: ToolCall, with_title: bool) -> Iterator[tuple[str, object
     for key, value in (("modelText", call.model_text), ("errorText", call.error), ("traceback", call.traceback)):
         if value is not None:
             yield key, value
-    about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)
-    yield from ((key, value) for key, value in zip(_ABOUT, about, strict=True) if value is not None)
-    yield from _extra_fields(call.extra)
+    provider_values = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata)
+    yield from ((key, value) for key, value in zip(_PROVIDER_FIELDS, provider_values, strict=True) if value is not None)
+    if CALLOUT_FIELDS.isdisjoint(call.extra):
+        yield from call.extra.items()
+    else:
+        yield "extra", call.extra
     if call.display is not None:
         yield "display", call.display  # last, because a picture is long and not for reading
-
-
-def _extra_fields(extra: Object) -> Iterator[tuple[str, object]]:
-    """Yields unknown fields under their own names, or all under ``extra`` if a callout has a field of such a name."""
-    if CALLOUT_FIELDS.isdisjoint(extra):
-        yield from extra.items()
-    else:
-        yield "extra", extra
-
-
-def _approval_fields(approval: Approval) -> Object:
-    fields: Object = {
-        "id": approval.id,
-        "approved": approval.approved,
-        "reason": approval.reason,
-        "isAutomatic": approval.is_automatic,
-        "signature": approval.signature,
-    }
-    return {key: value for key, value in fields.items() if value is not None}

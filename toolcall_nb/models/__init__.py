@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.lazy_members import lazy_members
+from toolcall_nb.core.lazy_imports import lazy_members
 from toolcall_nb.models.base import Model, model_name, with_faults
 from toolcall_nb.models.factory import model, model_names
 from toolcall_nb.models.mock.model import MockModel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from toolcall_nb.core.sdk_types import SDK_REPLY_TYPES, SDK_STREAM_TYPES
+from toolcall_nb.core.sdk_objects import SDK_REPLY_TYPES, SDK_STREAM_TYPES
 from toolcall_nb.notebook.environment import Place, place_of
 
 _PLAYED = ("stream", "async stream")

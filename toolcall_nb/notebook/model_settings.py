@@ -147,7 +147,7 @@ def _value(name: str, written: str) -> Any:
             return json.loads(written)
         except (ValueError, RecursionError) as error:
             raise UsageError(f"The value of {name}= is no JSON: {error}") from None
-    from toolcall_nb.markdown.yaml_body import resolve_plain
+    from toolcall_nb.markdown.yaml_text import resolve_plain
 
     return resolve_plain(written) if _plain(written) == written else _plain(written)
 

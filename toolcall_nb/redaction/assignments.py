@@ -1,7 +1,7 @@
 """Secrets in assignments, where the name says what the value is: ``name=value``; and in manifests of Kubernetes.
 
-`in_assignments` and `in_manifests` yield the places of the secrets in a text. Each search is linear: it begins at one
-character (``=``, ``:``) or word, and reads from there a bounded text, or as far as the next place where it begins.
+`in_assignments` and `in_manifests` yield where the secrets in a text start and end. Each search is linear: it begins
+at one character (``=``, ``:``) or word, and reads from there a bounded text, or up to where it begins again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ASSIGNED_EAGERLY = re.compile(rf"{_SIGN}(?={_BARE}{{6}})")
 """The sign, and the quotes and spaces between it and a value that may be a secret."""
 _IN_QUOTES = {'"': re.compile(r"[^\s\"\\]+"), "'": re.compile(r"[^\s'\\]+"), "`": re.compile(r"[^\s`\\]+")}
 _UNQUOTED = re.compile(rf"{_BARE}+")
-_REST = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
+_TAIL = re.compile(r"(?:[=:]+[^\s\"'`<>(){}\[\],;&\\|=:]*)*+")
 _WHOLE = re.compile(r"[^\s\"'`<>(){}\[\],;&\\|]+")
 _IN_NAMES = string.ascii_letters + string.digits + "_.-"
 _ESCAPED = ("n", "r", "t")
@@ -53,14 +53,15 @@ _NOT_EAGERLY = re.compile(r"null|none|true|false|bearer|basic|undefined", re.IGN
 def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
     """Finds the secret values of ``name=value`` and ``"name": "value"``, in URLs, headers, JSON, XML and programs."""
     end = 0
-    for found in (_ASSIGNED_EAGERLY if eager else _ASSIGNED).finditer(text):
-        start, place = found.end(), found.start()
+    for sign in (_ASSIGNED_EAGERLY if eager else _ASSIGNED).finditer(text):
+        name_end, start = sign.span()
         if start < end:
             continue
-        is_plain = found.lastindex is None and not eager
-        if is_plain and not (text[place] in "=:>" and _SECRET_NAME.search(text, max(0, place - _NAME_WITHIN), place)):
-            continue
-        length = _length_of_secret(text, found, eager)
+        if sign.lastindex is None and not eager:  # the value may be a word
+            name_start = max(0, name_end - _NAME_WITHIN)
+            if text[name_end] not in "=:>" or not _SECRET_NAME.search(text, name_start, name_end):
+                continue
+        length = _length_of_secret(text, sign, eager)
         end = start + length
         if length:
             yield start, end
@@ -68,8 +69,7 @@ def in_assignments(text: str, eager: bool) -> Iterator[tuple[int, int]]:
 
 def _length_of_secret(text: str, sign: re.Match[str], eager: bool) -> int:
     """Returns the length of the secret behind the sign; 0 if there is none."""
-    place = sign.start()
-    before = text[place - _NAME_WITHIN if place > _NAME_WITHIN else 0 : place].rstrip(_BETWEEN)
+    before = text[max(0, sign.start() - _NAME_WITHIN) : sign.start()].rstrip(_BETWEEN)
     outside = before.rstrip(_IN_NAMES)
     name = before[len(outside) :]
     if outside[-1:] == "\\" and name[:1] in _ESCAPED:
@@ -125,8 +125,8 @@ def value_at(text: str, start: int, meaning: Naming, eager: bool, *, is_on_next_
         return ""
     if not is_value(meaning, value, is_quoted=quote is not None, eager=eager):
         return ""
-    rest = None if quote or value != whole[0] else _REST.match(text, whole.end())
-    return value + (rest[0] if rest is not None else "")
+    tail = None if quote or value != whole[0] else _TAIL.match(text, whole.end())
+    return value + (tail[0] if tail is not None else "")
 
 
 _PASSWORDS = re.compile(r"passw|pwd|passphrase|passcode", re.IGNORECASE)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import cache, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from toolcall_nb.redaction.value_shapes import is_mixed, is_random, shape_regex
 
 
 class _KeyFormat(Struct, frozen=True):
-    """One format of keys: a literal ``prefix``, and a regular expression for the rest.
+    """One format of keys: a literal ``prefix``, and a regular expression for what follows it.
 
     ``is_key`` says whether a text of this format is a key. ``is_base64`` if other text may have the format in the
     middle of base64, where ``+`` and ``/`` do not end a word. The first ``kept`` characters are not masked.
@@ -46,20 +46,16 @@ _LAST_GROUP = re.compile(r"<([a-z])(\d{1,4})(?:\+|-\d{1,4})?>$")
 def _form(
     shape: str, is_key: Callable[[str], bool] | None = None, *, is_base64: bool = False, is_prefix_kept: bool = False
 ) -> _KeyFormat:
-    prefix, sign, rest = shape.partition("<")
-    fewer = _LAST_GROUP.sub(lambda group: f"<{group[1]}{min(int(group[2]), 16)}+>", sign + rest)
-    return _KeyFormat(
-        prefix, shape_regex(sign + rest), shape_regex(fewer), is_key, is_base64, len(prefix) if is_prefix_kept else 0
-    )
+    prefix = shape.partition("<")[0]
+    body = shape.removeprefix(prefix)
+    eager_body = _LAST_GROUP.sub(lambda group: f"<{group[1]}{min(int(group[2]), 16)}+>", body)
+    kept = len(prefix) if is_prefix_kept else 0
+    return _KeyFormat(prefix, shape_regex(body), shape_regex(eager_body), is_key, is_base64, kept)
 
 
 def _is_random_or_long(key: str) -> bool:
     """Whether a key of ``sk_test_`` or ``xoxa-`` is long, or not a word."""
     return len(key) >= 24 or is_mixed(key[key.rindex("_" if "_" in key else "-") :])
-
-
-def _is_no_digest(key: str) -> bool:
-    return is_random(key, digests=False)
 
 
 def _is_parted(key: str) -> bool:
@@ -164,7 +160,7 @@ def _forms() -> Iterator[_KeyFormat]:
     yield from (_form(shape) for shape in _PLAIN.split())
     yield from (_form(shape, is_random) for shape in _RANDOM.split())
     yield from (_form(shape, is_base64=True) for shape in _IN_BASE64.split())
-    yield from (_form(shape, _is_no_digest) for shape in ("4b1d<w38>", "00<t40>"))
+    yield from (_form(shape, partial(is_random, digests=False)) for shape in ("4b1d<w38>", "00<t40>"))
     yield from _STRUCTURED
 
 
@@ -251,35 +247,35 @@ INSIDE = {
 
 
 def find_keys(text: str, eager: bool) -> Iterator[tuple[int, int]]:
-    """Yields the places of keys that can be recognised alone."""
+    """Yields where keys that can be recognised alone start and end."""
     has_run = False
     for start, end in _long_runs(text, eager):
         has_run = True
         pattern, forms = _all_formats(eager)
         if start and not text[start - 1].isalnum():
-            run, place, found = text, 0, pattern.search(text, start - 1, end)
+            run, offset, match = text, 0, pattern.search(text, start - 1, end)
         else:
-            run, place = f" {text[start:end]}", start - 1
-            found = pattern.search(run)
-        while found is not None:
-            key = found[0][1:].rstrip(".")  # the end of a sentence
-            form = forms[(found.lastindex or 1) - 1]
+            run, offset = f" {text[start:end]}", start - 1
+            match = pattern.search(run)
+        while match is not None:
+            key = match[0][1:].rstrip(".")  # the end of a sentence
+            form = forms[(match.lastindex or 1) - 1]
             if form.is_key is None or form.is_key(key):
-                begin = place + found.start() + 1
+                begin = offset + match.start() + 1
                 close = begin + len(key)
                 while text[close : close + 1] == "=":  # of base64
                     close += 1
                 yield begin + form.kept, close
-            found = pattern.search(run, found.end(), end - place)
+            match = pattern.search(run, match.end(), end - offset)
     for hint, shape in INSIDE.items():
-        for found in shape.finditer(text) if has_run and hint in text else ():
-            begin = found.start() - _INSIDE[hint][0]
+        for match in shape.finditer(text) if has_run and hint in text else ():
+            begin = match.start() - _INSIDE[hint][0]
             while begin and text[begin - 1 : begin + 1].isdecimal():  # the number of an app or a bot
                 begin -= 1
-            yield begin, found.start() + len(found[0].rstrip("."))
+            yield begin, match.start() + len(match[0].rstrip("."))
     for hint, block in BLOCKS.items():
         if hint in text:
-            yield from (found.span() for found in block.finditer(text))
+            yield from (match.span() for match in block.finditer(text))
 
 
 def _long_runs(text: str, eager: bool) -> Iterator[tuple[int, int]]:

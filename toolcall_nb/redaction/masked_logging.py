@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
 
 
 def logger(name: str) -> logging.Logger:
@@ -16,10 +15,10 @@ def logger(name: str) -> logging.Logger:
     A record without secrets is not changed. A record with secrets in its traceback loses the exception, which handlers
     would write out themselves, and keeps its masked text.
     """
-    found = logging.getLogger(name)
-    if _masking not in found.filters:
-        found.addFilter(_masking)
-    return found
+    masking_logger = logging.getLogger(name)
+    if _masking not in masking_logger.filters:
+        masking_logger.addFilter(_masking)
+    return masking_logger
 
 
 class _Masking(logging.Filter):
@@ -37,16 +36,13 @@ class _Masking(logging.Filter):
             record.msg, record.args = message, ()
         if (masked := masker.text(message)) is not message:
             record.msg, record.args = masked, ()
-        self._mask_traceback(record, masker.text)
-        return True
-
-    def _mask_traceback(self, record: logging.LogRecord, mask: Callable[[str], str]) -> None:
         if record.exc_info and record.exc_info[0] is not None:
             text = "".join(traceback.format_exception(*record.exc_info)).rstrip("\n")
-            if (masked := mask(text)) is not text:
+            if (masked := masker.text(text)) is not text:
                 record.exc_info, record.exc_text = None, masked
         if record.stack_info:
-            record.stack_info = mask(record.stack_info)
+            record.stack_info = masker.text(record.stack_info)
+        return True
 
 
 _masking = _Masking()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
-from toolcall_nb.core.call_times import TimedEvent
 from toolcall_nb.core.events import PIECE_FIELDS
-from toolcall_nb.core.recording import Recording
+from toolcall_nb.core.recording import Recording, TimedEvent
 from toolcall_nb.redaction.masker import Tally
 from toolcall_nb.redaction.registered_secrets import is_masking, saved_text, saved_value
 
@@ -36,34 +34,28 @@ def masked_recording(recording: Recording) -> tuple[Recording, Tally]:
 def _masked(events: list[TimedEvent]) -> Iterator[TimedEvent]:
     texts: dict[tuple[type, str], list[int]] = {}
     blocks: list[list[int]] = []
-    for place, (_, event) in enumerate(events):
+    for index, (_, event) in enumerate(events):
         if type(event) in PIECE_FIELDS:
-            key = (type(event), _text_id(event))
+            key = (type(event), getattr(event, "tool_call_id" if hasattr(event, "tool_call_id") else "id"))
             if key not in texts:
                 blocks.append(texts.setdefault(key, []))
-            texts[key].append(place)
+            texts[key].append(index)
         elif (ended := getattr(event, "id", None)) is not None:
             for key in [key for key in texts if key[1] == ended]:
                 del texts[key]  # a block with the same id is another text
-    pieces = {place: piece for block in blocks for place, piece in zip(block, _recut(events, block), strict=True)}
-    for place, (seconds, event) in enumerate(events):
-        if place in pieces:
+    pieces = {index: piece for block in blocks for index, piece in zip(block, _recut(events, block), strict=True)}
+    for index, (seconds, event) in enumerate(events):
+        if index in pieces:
             name = PIECE_FIELDS[type(event)]
-            same = pieces[place] == getattr(event, name)
-            yield TimedEvent(seconds, event if same else replace(event, **{name: pieces[place]}))
+            is_same = pieces[index] == getattr(event, name)
+            yield TimedEvent(seconds, event if is_same else replace(event, **{name: pieces[index]}))
         else:
             yield TimedEvent(seconds, saved_value(event)[0])
 
 
-def _text_id(event: Any) -> str:
-    """Returns the id of the text that the piece belongs to."""
-    name = "tool_call_id" if hasattr(event, "tool_call_id") else "id"
-    return f"{getattr(event, name)}"
-
-
 def _recut(events: list[TimedEvent], block: list[int]) -> list[str]:
     """Returns the pieces of one text, masked. What is longer than before is in the last piece."""
-    before = [getattr(events[place].event, PIECE_FIELDS[type(events[place].event)]) for place in block]
+    before = [getattr(events[index].event, PIECE_FIELDS[type(events[index].event)]) for index in block]
     text = saved_text("".join(before))
     pieces, start = [], 0
     for piece in before[:-1]:

@@ -46,10 +46,6 @@ def _may_find(masker: Masker, value: Any) -> bool:
         return True
 
 
-def _is_left(name: str, text: str) -> bool:
-    return bool(_BINARY.match(name) or _DATA.match(text))
-
-
 class _Walk:
     """Masks one value. Equal ids stay equal, and different ones different."""
 
@@ -62,14 +58,18 @@ class _Walk:
         """Returns the value masked. Below the deepest level, one mask stands for the whole value."""
         self._depth += 1
         try:
-            return self._inner(value, name) if self._depth < _DEEPEST else self._whole(value)
+            if self._depth < _DEEPEST:
+                return self._inner(value, name)
+            return MASK if _may_find(self._masker, value) else value
         finally:
             self._depth -= 1
 
     def _inner(self, value: Any, name: str) -> Any:
         match value:
+            case str() if _BINARY.match(name) or _DATA.match(value):
+                return value
             case str():
-                return self._text(name, value)
+                return self._masker.value(name, value) if name else self._masker.text(value)
             case Struct():
                 return self._struct(value)
             case Mapping():
@@ -80,14 +80,6 @@ class _Walk:
                 return value if is_same else type(value)(items)
             case _:
                 return value
-
-    def _whole(self, value: Any) -> Any:
-        return MASK if _may_find(self._masker, value) else value
-
-    def _text(self, name: str, text: str) -> str:
-        if _is_left(name, text):
-            return text
-        return self._masker.value(name, text) if name else self._masker.text(text)
 
     def _struct(self, value: Struct) -> Struct:
         changes = {}

@@ -1,17 +1,73 @@
-"""Masks the secrets in a text: `Masker`. A mask is ``[masked]``, or has the secret's name: ``[masked: NAME]``."""
+"""Masks the secrets in a text: `Masker`. A mask is ``[masked]``, or has the secret's name: ``[masked: NAME]``.
+
+`SecretForms` finds a known secret in the forms in which it may be written.
+"""
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import quote, quote_plus
 
 from msgspec import Struct, field
 
 from toolcall_nb.redaction.assignments import in_assignments, in_manifests
-from toolcall_nb.redaction.commands import in_commands
-from toolcall_nb.redaction.headers import in_addresses, in_cookies, in_headers
+from toolcall_nb.redaction.headers_and_commands import in_addresses, in_commands, in_cookies, in_headers
 from toolcall_nb.redaction.key_formats import find_keys
-from toolcall_nb.redaction.secret_forms import MIN_LENGTH, SecretForms
+
+MIN_LENGTH = 6
+"""The least characters of a secret. A shorter one would be found in the middle of words."""
+
+_CORE = 10
+"""The least characters of base64 that are searched for. Fewer would be found by chance."""
+
+
+class SecretForms:
+    """The forms of one secret: as it is, as JSON, URLs, HTML and Python write it, and inside base64 (RFC 4648).
+
+    Inside base64, its first and last character may be encoded together with the text beside it, which is then masked
+    too.
+    """
+
+    def __init__(self, value: str) -> None:
+        plain = max(re.findall(r"[A-Za-z0-9]+", value) or [""], key=len)
+        self._cores = list(_base64_cores(value))
+        forms = sorted(_forms(value), key=len, reverse=True)
+        self._hints = [plain] if len(plain) >= MIN_LENGTH // 2 else forms  # the same in each form
+        self._pattern = re.compile("|".join([*map(re.escape, forms), *(pattern for _, pattern in self._cores)]))
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yields where the secret starts and ends."""
+        if any(hint in text for hint in self._hints) or any(core in text for core, _ in self._cores):
+            for match in self._pattern.finditer(text):
+                yield match.span()
+
+
+def _forms(value: str) -> set[str]:
+    has_surrogate = any("\ud800" <= character <= "\udfff" for character in value)
+    urls = set() if has_surrogate else {quote(value, safe=""), quote(value), quote_plus(value)}
+    lower = {re.sub(r"%[0-9A-F]{2}", lambda escape: escape[0].lower(), url) for url in urls}
+    written = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+    twice = {json.dumps(form)[1:-1] for form in written}  # JSON as a string of JSON
+    return {value, *written, *twice, *urls, *lower, html.escape(value), html.escape(value, quote=False)}
+
+
+def _base64_cores(value: str) -> Iterator[tuple[str, str]]:
+    """Yields, for each of the three offsets in base64, the part that is the same beside any text, and a pattern."""
+    data = value.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        encoded = b64encode(b"\0" * before + data).decode().rstrip("=")
+        shared = (before + len(data)) % 3 != 0
+        core = encoded[(0, 2, 3)[before] : len(encoded) - shared]
+        for written in {core, core.replace("+", "-").replace("/", "_")}:
+            if len(written) >= _CORE:
+                edge = r"[A-Za-z0-9+/_\-]?"
+                pattern = f"{edge if before else ''}{re.escape(written)}{edge if shared else ''}={{0,2}}"
+                yield written, pattern
+
 
 MASK = "[masked]"
 _MASKS = re.compile(r"\[masked(?:: [A-Za-z0-9_.\-]{1,60})?\]")
@@ -35,8 +91,8 @@ class Tally(Struct, frozen=True):
 
 def named_mask(name: str | None) -> str:
     """Returns ``[masked: OPENAI_API_KEY]``: the name helps a reader and reveals nothing. `MASK` without a name."""
-    shown = re.sub(r"[^A-Za-z0-9_.\-]+", "_", name or "").strip("_")[:_LONGEST_NAME]
-    return f"[masked: {shown}]" if shown else MASK
+    harmless = re.sub(r"[^A-Za-z0-9_.\-]+", "_", name or "").strip("_")[:_LONGEST_NAME]
+    return f"[masked: {harmless}]" if harmless else MASK
 
 
 class _Span(Struct, frozen=True):
@@ -55,8 +111,8 @@ class Masker:
     """
 
     def __init__(self, secrets: Mapping[str, str | None], *, eager: bool = False) -> None:
-        known = sorted((value for value in secrets if len(value) >= MIN_LENGTH), key=len, reverse=True)
-        self._known = [(value, named_mask(secrets[value]), SecretForms(value)) for value in known]
+        values = sorted((value for value in secrets if len(value) >= MIN_LENGTH), key=len, reverse=True)
+        self._secrets = [(value, named_mask(secrets[value]), SecretForms(value)) for value in values]
         self._eager = eager
         self._seen: set[str] = set()
         self._masks: dict[str, int] = {}
@@ -68,14 +124,14 @@ class Masker:
 
     def may_find(self, text: str) -> bool:
         """Whether there is anything to mask. It costs little if there is nothing."""
-        return bool(_apart(self._found(text), text))
+        return bool(_apart(self._spans(text), text))
 
     def text(self, text: str) -> str:
         """Returns the text with its secrets masked; the same object if it has none.
 
         The search is repeated until it finds nothing, since a key may stand directly after another one.
         """
-        while spans := _apart(self._found(text), text):
+        while spans := _apart(self._spans(text), text):
             text = self._replaced(text, spans)
         return text
 
@@ -87,41 +143,36 @@ class Masker:
             return self._replaced(text, [_Span(0, len(text))])
         return masked
 
-    def _found(self, text: str) -> Iterator[_Span]:
-        for value, mask, forms in self._known:
-            yield from (_Span(*place, mask, value) for place in forms.find(text))
+    def _spans(self, text: str) -> Iterator[_Span]:
+        for value, mask, forms in self._secrets:
+            yield from (_Span(start, end, mask, value) for start, end in forms.find(text))
         for find in _SEARCHES:
-            yield from (_Span(*place) for place in find(text, self._eager))
+            yield from (_Span(start, end) for start, end in find(text, self._eager))
 
     def _replaced(self, text: str, spans: Iterable[_Span]) -> str:
-        pieces, place = [], 0
+        pieces, end = [], 0
         for span in spans:
             self._seen.add(span.value or text[span.start : span.end])
             self._masks[span.mask] = self._masks.get(span.mask, 0) + 1
-            pieces += [text[place : span.start], span.mask]
-            place = span.end
-        return "".join([*pieces, text[place:]])
+            pieces += [text[end : span.start], span.mask]
+            end = span.end
+        return "".join([*pieces, text[end:]])
 
 
-def _apart(found: Iterable[_Span], text: str) -> list[_Span]:
+def _apart(spans: Iterable[_Span], text: str) -> list[_Span]:
     """Returns the spans in order, with those that overlap as one, and without those that overlap a mask."""
-    ordered = sorted(found, key=lambda span: (span.start, span.value is None, -span.end))
+    ordered = sorted(spans, key=lambda span: (span.start, span.value is None, -span.end))
     if not ordered:
         return []
-    masks = [_Span(*found.span(), "") for found in _MASKS.finditer(text)]
-    spans: list[_Span] = []
+    masks = [_Span(*match.span(), "") for match in _MASKS.finditer(text)]
+    joined: list[_Span] = []
     for span in sorted([*ordered, *masks], key=lambda span: (span.start, span.mask != "")):
-        if spans and span.start < spans[-1].end:
-            spans[-1] = _union(spans[-1], span)
-        else:
-            spans.append(span)
-    return [span for span in spans if span.mask]
-
-
-def _union(one: _Span, other: _Span) -> _Span:
-    """Returns one span for both: with the mask of a known secret, or with none if one of them is a mask already."""
-    end = max(one.end, other.end)
-    if not one.mask or not other.mask:
-        return _Span(one.start, end, "")
-    named = one if one.value is not None else other
-    return _Span(one.start, end, named.mask, named.value)
+        last = joined[-1] if joined else None
+        if last is None or span.start >= last.end:
+            joined.append(span)
+            continue
+        # One span for both: with the mask of a known secret, or with none if one of them is a mask already.
+        named = last if last.value is not None else span
+        mask, value = (named.mask, named.value) if last.mask and span.mask else ("", None)
+        joined[-1] = _Span(last.start, max(last.end, span.end), mask, value)
+    return [span for span in joined if span.mask]

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 from weakref import WeakValueDictionary
 
 from toolcall_nb.redaction.masked_values import masked_value
-from toolcall_nb.redaction.masker import Masker, Tally
-from toolcall_nb.redaction.secret_forms import MIN_LENGTH
+from toolcall_nb.redaction.masker import MIN_LENGTH, Masker, Tally
 from toolcall_nb.redaction.secret_names import Naming, naming
 
 _Value = TypeVar("_Value")
@@ -48,7 +46,13 @@ class HeldSecret:
 def known_secrets() -> dict[str, str | None]:
     """Returns the known secrets with their names, which may be None."""
     held = {held._value: None for held in list(_held.values()) if len(held._value) >= MIN_LENGTH}
-    return {**held, **dict(_in_environment(dict(os.environ))), **REGISTERED}
+    in_environment: dict[str, str] = {}
+    for name, value in dict(os.environ).items():
+        if naming(name) is not Naming.NOTHING and _looks_secret(value.strip()):
+            in_environment[value.strip()] = name
+        elif (password := _password(value)) is not None:
+            in_environment[password] = name
+    return {**held, **in_environment, **REGISTERED}
 
 
 def mask(on: bool) -> None:
@@ -71,26 +75,16 @@ def saved_text(text: str) -> str:
     return Masker(known_secrets()).text(text) if is_masking() else text
 
 
-def _in_environment(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, value in environment.items():
-        if naming(name) is not Naming.NOTHING and _looks_secret(value.strip()):
-            yield value.strip(), name
-        elif (password := _password(value)) is not None:
-            yield password, name
-
-
 def _looks_secret(value: str) -> bool:
     """Whether it is long enough, and not a switch, a number, a common word, an address or an existing file."""
     if not _SHORTEST_OF_ENVIRONMENT <= len(value) <= _LONGEST or _NO_SECRET.fullmatch(value) or _WORD.fullmatch(value):
         return False
-    return "://" not in value and not _is_file(value)
-
-
-def _is_file(value: str) -> bool:
-    try:
-        return bool(_PATH.fullmatch(value)) or os.path.exists(os.path.expanduser(value))
-    except (OSError, ValueError):
+    if "://" in value or _PATH.fullmatch(value):
         return False
+    try:
+        return not os.path.exists(os.path.expanduser(value))
+    except (OSError, ValueError):
+        return True
 
 
 def _password(value: str) -> str | None:

@@ -7,8 +7,8 @@ is shown in a cell without them.
 from __future__ import annotations
 
 from toolcall_nb.errors import UsageError
+from toolcall_nb.redaction.masker import MIN_LENGTH
 from toolcall_nb.redaction.registered_secrets import REGISTERED
-from toolcall_nb.redaction.secret_forms import MIN_LENGTH
 
 
 def register_secret(value: str, name: str | None = None) -> None:

@@ -27,23 +27,13 @@ class Naming(Enum):
     NOTHING = "nothing"
 
 
-_SECRETS = (
-    *("accesskey", "accesstoken", "accountkey", "apikey", "apitoken", "appkey", "authkey", "authorization"),
-    *("authtoken", "bearertoken", "clientkey", "consumerkey", "credential", "credentials", "encryptionkey"),
-    *("licencekey", "licensekey", "masterkey", "passcode", "passphrase", "passwd", "password", "presharedkey"),
-    *("privatekey", "pwd", "refreshtoken", "secret", "secretkey", "secrettoken", "servicekey", "sessiontoken"),
-    *(
-        "sharedkey",
-        "signingkey",
-        "subscriptionkey",
-        "adminpass",
-        "dbpass",
-        "mailpass",
-        "rootpass",
-        "smtppass",
-        "userpass",
-    ),
-)
+_SECRET_WORDS = """
+accesskey accesstoken accountkey apikey apitoken appkey authkey authorization authtoken bearertoken clientkey
+consumerkey credential credentials encryptionkey licencekey licensekey masterkey passcode passphrase passwd password
+presharedkey privatekey pwd refreshtoken secret secretkey secrettoken servicekey sessiontoken sharedkey signingkey
+subscriptionkey adminpass dbpass mailpass rootpass smtppass userpass
+"""
+_SECRETS = tuple(_SECRET_WORDS.split())
 _PERHAPS = frozenset({"auth", "cookie", "key", "pass", "token"})
 _LIKELY = frozenset({"auth", "pass", "token"})
 """These words say more if another word stands before them."""
@@ -166,15 +156,11 @@ vercel <w24>
 """The names of providers and the shapes of their keys, as `value_shapes.shape_regex` explains them."""
 
 
-def _table() -> dict[str, re.Pattern[str]]:
-    rows = {}
-    for row in _SHAPES.split("\n")[1:-1]:
-        names, *shapes = row.split()
-        rows.update(dict.fromkeys(names.split("|"), re.compile("|".join(map(shape_regex, shapes)))))
-    return rows
-
-
-_TABLE = _table()
+_TABLE = {
+    name: re.compile("|".join(map(shape_regex, shapes)))
+    for names, *shapes in map(str.split, _SHAPES.strip().split("\n"))
+    for name in names.split("|")
+}
 _OF_KEYS = re.compile(r"key|token|secret|passw|pwd|pass\b|auth|cred|login|bearer|session|client|access|license")
 _SURELY_RANDOM = 20
 """The least characters of a key beside the bare name of a provider. A shorter value may be the name of a user."""

@@ -89,11 +89,11 @@ def shape_regex(shape: str) -> str:
     ``<w36>`` is exactly 36 letters and digits, ``<w36+>`` at least, ``<w20-40>`` between; ``<uuid>`` is a UUID.
     The letter names the alphabet. A group at the end with an exact number is not followed by more of its alphabet.
     """
-    pieces, place = [], 0
-    for found in _GROUP.finditer(shape):
-        pieces += [re.escape(shape[place : found.start()]), _group_regex(found, is_last=found.end() == len(shape))]
-        place = found.end()
-    return "".join([*pieces, re.escape(shape[place:])])
+    pieces, end = [], 0
+    for group in _GROUP.finditer(shape):
+        pieces += [re.escape(shape[end : group.start()]), _group_regex(group, is_last=group.end() == len(shape))]
+        end = group.end()
+    return "".join([*pieces, re.escape(shape[end:])])
 
 
 def _group_regex(group: re.Match[str], *, is_last: bool) -> str:

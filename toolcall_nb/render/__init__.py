@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.lazy_members import lazy_members
+from toolcall_nb.core.lazy_imports import lazy_members
 
 if TYPE_CHECKING:
     from toolcall_nb.render.html_output.live_html import LiveHtml

@@ -14,8 +14,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles
-from toolcall_nb.core.call_pictures import sent_note
+from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles, sent_note
 from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.result_text import count_characters, read_truncation

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from tempfile import mkdtemp
 from typing import Any, overload
 
-from toolcall_nb.core.call_filter import CallFilter, call_filter
 from toolcall_nb.core.call_table import message_calls
+from toolcall_nb.core.text_search import CallFilter, call_filter
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
 from toolcall_nb.runs.formats.base import RecordedRun

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import LEFT_OUT, Diagnostic, Event, Finish, Object
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata

@@ -10,12 +10,11 @@ from typing import Any
 
 from msgspec.structs import fields
 
-from toolcall_nb.core.call_filter import CallFilter, call_filter
 from toolcall_nb.core.call_table import call_rows, calls_frame, message_calls
 from toolcall_nb.core.data_frames import data_frame, import_pandas
 from toolcall_nb.core.events import Json
 from toolcall_nb.core.run_outcome import RunState
-from toolcall_nb.core.text_search import TextPattern
+from toolcall_nb.core.text_search import CallFilter, TextPattern, call_filter
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render.record_tables import table_bundle

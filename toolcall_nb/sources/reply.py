@@ -15,7 +15,7 @@ from toolcall_nb import dialects
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import MISSING, Event, Json
-from toolcall_nb.core.finish_reasons import COMPLETE_REASONS, cut_off_error
+from toolcall_nb.core.run_outcome import COMPLETE_REASONS, cut_off_error
 from toolcall_nb.errors import ModelError
 
 _TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)

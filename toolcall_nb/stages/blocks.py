@@ -180,8 +180,8 @@ def block_from_dict(mapping: Mapping[str, Any]) -> Block:
     kind = mapping.get("type")
     cls: type[Block] | None = UpdateToolBlockParams if kind is None else _TYPES.get(str(kind))
     if cls is None:
-        known = ", ".join(map(repr, _TYPES))
-        raise WireError(f"There is no block type {kind!r:.100}; the types are {known}, and an update has none.")
+        types = ", ".join(map(repr, _TYPES))
+        raise WireError(f"There is no block type {kind!r:.100}; the types are {types}, and an update has none.")
     if cls is not CommandOutputBlock and DEPRECATED in mapping:
         raise WireError(deprecation_message(mapping))
     names = _WIRE_NAMES[cls]
@@ -204,17 +204,18 @@ def upgrade(block: Mapping[str, Any]) -> Object:
     if block.get("type", ToolBlock.type) != ToolBlock.type:
         return dict(block)
     kept = {name: value for name, value in block.items() if name != DEPRECATED}
-    return {**kept, "stage": (stage_of(block) or _guessed(block)).value}
-
-
-def _guessed(block: Mapping[str, Any]) -> Stage:
-    called = block.get("toolCall")
-    arguments = called.get("arguments") if isinstance(called, Mapping) else None
-    if block.get(DEPRECATED) is True:
-        return Stage.RUNNING
-    if block.get("result") or block.get("content") or block.get("error") or isinstance(block.get("success"), bool):
-        return Stage.END
-    return Stage.STREAMING if block.get("parameters") or block.get("parametersChunk") or arguments else Stage.START
+    tool_call = block.get("toolCall")
+    arguments = tool_call.get("arguments") if isinstance(tool_call, Mapping) else None
+    stage = stage_of(block)
+    if stage is None and block.get(DEPRECATED) is True:
+        stage = Stage.RUNNING
+    elif stage is None and (
+        block.get("result") or block.get("content") or block.get("error") or isinstance(block.get("success"), bool)
+    ):
+        stage = Stage.END
+    elif stage is None and (block.get("parameters") or block.get("parametersChunk") or arguments):
+        stage = Stage.STREAMING
+    return {**kept, "stage": (stage or Stage.START).value}
 
 
 def apply_update(
@@ -226,28 +227,31 @@ def apply_update(
     change nothing. ``parameters`` replaces the written input, ``parametersChunk`` without it appends, and empty
     ``parameters`` while running change nothing.
     """
-    given = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
-    if DEPRECATED in given:
-        raise WireError(deprecation_message(given))
-    given = well_typed(given)
-    place = next((n for n, block in enumerate(blocks) if block.id == given.get("id")), len(blocks))
-    old = blocks[place] if place < len(blocks) else _new_block(given)
-    return (*blocks[:place], _updated(old, given), *blocks[place + 1 :])
+    mapping = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
+    if DEPRECATED in mapping:
+        raise WireError(deprecation_message(mapping))
+    fields = well_typed(mapping)
+    index = next((n for n, block in enumerate(blocks) if block.id == fields.get("id")), len(blocks))
+    if index < len(blocks):
+        block = blocks[index]
+    else:
+        name = fields.get("name") or "unknown"
+        tool_call = NameAndArguments(name=name, arguments="")
+        block = ToolBlock(stage=Stage.START, content="", tool_call=tool_call, id=fields.get("id"), name=name)
+    return (*blocks[:index], _updated(block, fields), *blocks[index + 1 :])
 
 
-def _new_block(given: Object) -> ToolBlock:
-    name = given.get("name") or "unknown"
-    called = NameAndArguments(name=name, arguments="")
-    return ToolBlock(stage=Stage.START, content="", tool_call=called, id=given.get("id"), name=name)
-
-
-def _updated(block: ToolBlock, given: Object) -> ToolBlock:
-    stage = stage_of(given) or block.stage
-    changes = {name: given[wire] for name, wire in _COPIED if given.get(wire) is not None}
-    written = _input_after(block.tool_call.arguments, given, stage)
-    called = replace(block.tool_call, arguments=written)
-    others = {name: value for name, value in given.items() if name not in _NAMED and value is not None}
-    return replace(block, stage=stage, tool_call=called, extra={**block.extra, **others}, **changes)
+def _updated(block: ToolBlock, fields: Object) -> ToolBlock:
+    stage = stage_of(fields) or block.stage
+    changes = {name: fields[wire] for name, wire in _COPIED if fields.get(wire) is not None}
+    written, parameters, chunk = block.tool_call.arguments, fields.get("parameters"), fields.get("parametersChunk")
+    if isinstance(parameters, str):
+        written = parameters if parameters or stage is not Stage.RUNNING else written
+    elif isinstance(chunk, str):
+        written += chunk
+    tool_call = replace(block.tool_call, arguments=written)
+    others = {name: value for name, value in fields.items() if name not in _NAMED and value is not None}
+    return replace(block, stage=stage, tool_call=tool_call, extra={**block.extra, **others}, **changes)
 
 
 _COPIED = (
@@ -258,11 +262,3 @@ _COPIED = (
     ("parameters_chunk", "parametersChunk"),
 )
 _NAMED = {"id", "name", "stage", "parameters", "messages", "type", *(wire for _, wire in _COPIED)}
-
-
-def _input_after(written: str, given: Mapping[str, Any], stage: Stage) -> str:
-    """Returns the written input after an update."""
-    parameters, chunk = given.get("parameters"), given.get("parametersChunk")
-    if isinstance(parameters, str):
-        return written if not parameters and stage is Stage.RUNNING else parameters
-    return written + chunk if isinstance(chunk, str) else written

@@ -46,14 +46,14 @@ def validate(log: Iterable[UpdateToolBlockParams | Mapping[str, Any]], *, typica
     for position, update in enumerate(updates):
         check.update(position, update, typical)
     check.close()
-    return sorted(check.found, key=lambda broken: broken.position)
+    return sorted(check.broken, key=lambda rule: rule.position)
 
 
 class _Check:
     """The state of the check: which executions have begun and ended."""
 
     def __init__(self) -> None:
-        self.found: list[BrokenRule] = []
+        self.broken: list[BrokenRule] = []
         self._first: dict[str, tuple[int, Stage | None]] = {}
         self._last: dict[str, int] = {}
         self._started: set[str] = set()
@@ -65,7 +65,11 @@ class _Check:
             return self._add(position, "object", f"an update is an object, but this is {update!r:.100}")
         for rule, message in (*_missing(update), *_ill_typed(update), *_atypical(update, typical)):
             self._add(position, rule, message)
-        self._timestamp(position, update)
+        time = update.get("timestamp")
+        if isinstance(time, int | float) and not isinstance(time, bool):
+            if time < self._time:
+                self._add(position, "order", f"the timestamp {time} is before {self._time}, which came earlier")
+            self._time = max(self._time, time)
         block_id, stage = update.get("id"), stage_of(update)
         if isinstance(block_id, str) and block_id.strip():
             self._step(position, block_id, stage)
@@ -82,7 +86,7 @@ class _Check:
                 self._add(self._last[block_id], "one-end", f"{which} never ends")
 
     def _add(self, position: int, rule: str, message: str) -> None:
-        self.found.append(BrokenRule(position, rule, message))
+        self.broken.append(BrokenRule(position, rule, message))
 
     def _step(self, position: int, block_id: str, stage: Stage | None) -> None:
         self._first.setdefault(block_id, (position, stage))
@@ -98,14 +102,6 @@ class _Check:
             self._started.add(block_id)
         elif stage is Stage.END:
             self._ended.add(block_id)
-
-    def _timestamp(self, position: int, update: Mapping[str, Any]) -> None:
-        time = update.get("timestamp")
-        if isinstance(time, bool) or not isinstance(time, (int, float)):
-            return
-        if time < self._time:
-            self._add(position, "order", f"the timestamp {time} is before {self._time}, which came earlier")
-        self._time = max(self._time, time)
 
 
 _Broken: TypeAlias = Iterator[tuple[str, str]]
@@ -123,27 +119,21 @@ def _missing(update: Mapping[str, Any]) -> _Broken:
 def _ill_typed(update: Mapping[str, Any]) -> _Broken:
     stage = update.get("stage")
     if "stage" in update and stage_of(update) is None:
-        known = ", ".join(stage.value for stage in Stage)
-        yield "stage", f"there is no stage {stage!r:.100}; the stages are {known}"
+        yield "stage", f"there is no stage {stage!r:.100}; the stages are {', '.join(Stage)}"
     for name, kind in FIELD_TYPES.items():
         if name in update and not isinstance(update[name], kind):
             wanted = _KINDS.get(name, "text")
             yield "type", f"the field {name!r} is {wanted}, but here it is {update[name]!r:.100}"
     images = update.get("images")
     for image in images if isinstance(images, (list, tuple)) else ():
-        if not _is_image(image):
+        has_data = isinstance(image, Mapping) and isinstance(image.get("data"), str)
+        if not has_data or not isinstance(image.get("mediaType", ""), str):
             yield "type", f"an image is an object with data and perhaps a mediaType, but here it is {image!r:.100}"
     if DEPRECATED in update:
         yield "deprecated", f"the field {DEPRECATED!r} is there, which 'stage' has replaced"
 
 
 _KINDS = {"success": "true or false", "error": "text or an error object", "images": "a list"}
-
-
-def _is_image(image: Json) -> bool:
-    if not isinstance(image, Mapping) or not isinstance(image.get("data"), str):
-        return False
-    return "mediaType" not in image or isinstance(image["mediaType"], str)
 
 
 def _atypical(update: Mapping[str, Any], typical: bool) -> _Broken:

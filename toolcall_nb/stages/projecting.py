@@ -84,11 +84,9 @@ class StageProjector:
             yield entry.end(_failure(TAKEN_BACK))
             entry = None
         if call is not None:
-            yield from self._of_call(key, entry or self._begun(key, call), call)
-
-    def _begun(self, key: tuple[int, int], call: ToolCall) -> _Logged:
-        entry = self._open[key] = _Logged(self._new_id(call.id), call)
-        return entry
+            if entry is None:
+                entry = self._open[key] = _Logged(self._new_id(call.id), call)
+            yield from self._of_call(key, entry, call)
 
     def _new_id(self, wanted: str) -> str:
         chosen, number = wanted, 1
@@ -136,33 +134,26 @@ class _Logged:
         self.call = call
         written = call.input_text if call.input is MISSING else parameters_text(call.input)
         if not self.has_begun:
-            yield self._start("" if call.input is MISSING else written)
+            self.has_begun, self.text = True, "" if call.input is MISSING else written
+            yield self._update(Stage.START, **self._compact())
         if call.input is MISSING:
-            yield from self._streamed(written)
+            before, self.text = self.text, written
+            if written and written != before:
+                is_more = written.startswith(before)
+                yield self._update(Stage.STREAMING, **({"parametersChunk": written[len(before) :]} if is_more else {}))
         elif not self.is_running and call.error is not None and call.state is State.OUTPUT_ERROR:
             self.text = written  # a call with unusable input never runs
         elif not self.is_running or written != self.text:
             self.text, self.is_running = written, True
             yield self._update(Stage.RUNNING, **self._compact())
         if not call.is_final:
-            yield from self._so_far()
+            yield from self._output_so_far()
 
     def end(self, outcome: Object) -> Object:
         """Returns the last update."""
         return self._update(Stage.END, **outcome, **self._compact())
 
-    def _start(self, written: str) -> Object:
-        """Returns the first update, with the parameters if they came whole."""
-        self.has_begun, self.text = True, written
-        return self._update(Stage.START, **self._compact())
-
-    def _streamed(self, written: str) -> Iterator[Object]:
-        before, self.text = self.text, written
-        if written and written != before:
-            is_more = written.startswith(before)
-            yield self._update(Stage.STREAMING, **({"parametersChunk": written[len(before) :]} if is_more else {}))
-
-    def _so_far(self) -> Iterator[Object]:
+    def _output_so_far(self) -> Iterator[Object]:
         """Yields updates for a preliminary output and for printed lines. The stage ``running`` has no output."""
         output = self.call.output
         if output is not MISSING and output is not None and _result_text(output) != self.result:
@@ -186,7 +177,15 @@ class _Logged:
 def _ending(call: ToolCall, entry: _Logged) -> Object:
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            return _success(call, entry)
+            is_nothing = call.output is None and entry.result is None
+            text = "" if is_nothing else _result_text(call.output)
+            images = images_of(call)
+            return {
+                "success": True,
+                **({} if is_nothing else {"result": text}),
+                **_short(text),
+                **({"images": images} if images else {}),
+            }
         case State.OUTPUT_DENIED:
             why = call.approval.reason if call.approval and call.approval.approved is False else None
             return _failure(f"{DENIED}: {why}" if why else DENIED)
@@ -194,18 +193,6 @@ def _ending(call: ToolCall, entry: _Logged) -> Object:
             return _failure(call.error or "", _failed_result(call, entry))
         case _:
             return _failure(ABORTED)
-
-
-def _success(call: ToolCall, entry: _Logged) -> Object:
-    is_nothing = call.output is None and entry.result is None
-    text = "" if is_nothing else _result_text(call.output)
-    images = images_of(call)
-    return {
-        "success": True,
-        **({} if is_nothing else {"result": text}),
-        **_short(text),
-        **({"images": images} if images else {}),
-    }
 
 
 def _failure(error: str, result: str | None = None) -> Object:

@@ -50,19 +50,19 @@ class StageReader:
         """Returns the events of one update."""
         first: list[Event] = [] if self._count else [ev.Start()]
         self._count += 1
-        given: Json = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
-        if not isinstance(given, Mapping):
+        mapping: Json = block_to_dict(update) if isinstance(update, UpdateToolBlockParams) else update
+        if not isinstance(mapping, Mapping):
             return [*first, self._ignored("is no object")]
-        if DEPRECATED in given:
-            raise WireError(f"Update {self._count}: {deprecation_message(given)}")
-        given = well_typed(given)
-        block_id = given.get("id", "")
+        if DEPRECATED in mapping:
+            raise WireError(f"Update {self._count}: {deprecation_message(mapping)}")
+        fields = well_typed(mapping)
+        block_id = fields.get("id", "")
         if not block_id.strip():
             return [*first, self._ignored("has no id")]
         block = self._blocks.setdefault(block_id, _Reading(block_id))
         if block.has_ended:
             return [*first, self._ignored(f"comes after the end of {block_id!r:.100}")]
-        return [*first, *block.take(given)]
+        return [*first, *block.take(fields)]
 
     def close(self) -> list[Event]:
         """Returns interruptions for blocks that are still open, and the end of the message."""
@@ -85,34 +85,33 @@ class _Reading:
         self._emitted: tuple[str, str] | None = None  # the name and written input of the last complete input
         self._result: str | None = None
 
-    def take(self, given: Object) -> Iterator[Event]:
-        self.stage = stage_of(given) or self.stage
-        yield from self._named(given.get("name", ""))
-        yield from self._write(given)
-        if self.stage is Stage.RUNNING:
-            yield from self._available()
-        if self.stage is Stage.END:
-            self.has_ended = True
-            yield from self._ended(given)
-        else:
-            yield from self._preliminary(given)
-
-    def _named(self, name: str) -> Iterator[Event]:
-        """Begins the call, also anew if it turns out to have another name."""
+    def take(self, fields: Object) -> Iterator[Event]:
+        """Yields the events of an update with these fields."""
+        self.stage = stage_of(fields) or self.stage
+        name = fields.get("name", "")
         name = name if name.strip() else self.name or "unknown"
-        if name != self.name:
+        if name != self.name:  # the call begins, or begins anew because it turns out to have another name
             self.name = name
             if self._emitted is None:
                 yield ev.ToolInputStart(self.id, name)
                 yield from self._delta("".join(self._written))
-
-    def _write(self, given: Object) -> Iterator[Event]:
-        parameters, chunk = given.get("parameters"), given.get("parametersChunk", "")
+        parameters, chunk = fields.get("parameters"), fields.get("parametersChunk", "")
         if parameters is None:
             self._written.append(chunk)
             yield from self._delta(chunk)
         elif parameters or self.stage is not Stage.RUNNING:
             yield from self._replace("".join(self._written), parameters)
+        result, short = fields.get("result"), fields.get("shortResult")
+        if self.stage is Stage.RUNNING:
+            yield from self._available()
+        if self.stage is Stage.END:
+            self.has_ended = True
+            yield from self._ended(fields)
+        elif result is not None:
+            self._result = result
+            yield ev.ToolOutputAvailable(self.id, _output(result), preliminary=True)
+        elif short:
+            yield ev.Status(short)
 
     def _replace(self, before: str, after: str) -> Iterator[Event]:
         self._written = [after]
@@ -139,24 +138,15 @@ class _Reading:
             self._emitted = (self.name, written)
             yield ev.ToolInputAvailable(self.id, self.name, _input(written))
 
-    def _preliminary(self, given: Object) -> Iterator[Event]:
-        """Emits a result before the end as preliminary, and a short result alone as a status."""
-        result, short = given.get("result"), given.get("shortResult")
-        if result is not None:
-            self._result = result
-            yield ev.ToolOutputAvailable(self.id, _output(result), preliminary=True)
-        elif short:
-            yield ev.Status(short)
-
-    def _ended(self, given: Object) -> Iterator[Event]:
-        error = error_message(given.get("error"))
-        if error is None and given.get("success") is not False:
+    def _ended(self, fields: Object) -> Iterator[Event]:
+        error = error_message(fields.get("error"))
+        if error is None and fields.get("success") is not False:
             yield from self._available()
-            result = given.get("result", self._result)
+            result = fields.get("result", self._result)
             output = None if result is None else _output(result)
-            yield ev.ToolOutputAvailable(self.id, output, display=bundle_of(given.get("images")))
+            yield ev.ToolOutputAvailable(self.id, output, display=bundle_of(fields.get("images")))
         else:
-            yield from self._failed(given.get("result", "") if error is None else error)
+            yield from self._failed(fields.get("result", "") if error is None else error)
 
     def _failed(self, error: str) -> Iterator[Event]:
         if error == TAKEN_BACK:
@@ -171,19 +161,14 @@ class _Reading:
             yield ev.ToolInputError(self.id, self.name, _input("".join(self._written)), error)
             return
         yield from self._available()
-        yield from self._denied(error) if _is_denial(error) else [ev.ToolOutputError(self.id, error)]
-
-    def _denied(self, error: str) -> Iterator[Event]:
-        reason = error[len(DENIED) + 2 :]
-        if reason:
-            asked = f"approval-{self.id}"
-            yield ev.ToolApprovalRequest(asked, self.id)
-            yield ev.ToolApprovalResponse(asked, False, reason)
+        if error != DENIED and not error.startswith(f"{DENIED}: "):
+            yield ev.ToolOutputError(self.id, error)
+            return
+        if reason := error[len(DENIED) + 2 :]:
+            approval_id = f"approval-{self.id}"
+            yield ev.ToolApprovalRequest(approval_id, self.id)
+            yield ev.ToolApprovalResponse(approval_id, False, reason)
         yield ev.ToolOutputDenied(self.id)
-
-
-def _is_denial(error: str) -> bool:
-    return error == DENIED or error.startswith(f"{DENIED}: ")
 
 
 def _input(written: str) -> Json:

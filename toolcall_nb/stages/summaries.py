@@ -69,17 +69,13 @@ def short_result(text: str) -> str:
 
 def images_of(call: ToolCall) -> list[Object]:
     """Returns the images of a call's output: those of its MIME bundle, else those of its content blocks."""
-    shown = [
-        {"data": _base64(kind, data), "mediaType": kind}
+    images = [
+        {"data": base64.b64encode(data.encode()).decode() if kind == _SVG else data, "mediaType": kind}
         for bundle in (call.display or {}, *displayed_bundles(call.display))
         for kind, data in bundle.items()
         if kind.startswith("image/") and isinstance(data, str) and data
     ]
-    return shown or list(_content_images(call.output))
-
-
-def _base64(kind: str, data: str) -> str:
-    return base64.b64encode(data.encode()).decode() if kind == _SVG else data
+    return images or list(_content_images(call.output))
 
 
 def _content_images(output: Json) -> Iterator[Object]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolcall_nb.core.lazy_members import lazy_members
+from toolcall_nb.core.lazy_imports import lazy_members
 from toolcall_nb.models.providers.catalog import PROVIDER_NAMES, is_provider_model
 from toolcall_nb.models.providers.settings import check_setting, is_provider_setting, native_tools_of
 

@@ -29,7 +29,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import FilePart as ModelFilePart
 from pydantic_ai.messages import TextPart as ModelTextPart
 
-from toolcall_nb.core.call_pictures import sent_pictures
+from toolcall_nb.core.call_display import sent_pictures
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result

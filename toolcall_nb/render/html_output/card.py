@@ -22,7 +22,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.calls import CallNesting
 from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolcall_nb.core.call_record import CallRecord
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import Message, Part, Role, State, ToolCall
