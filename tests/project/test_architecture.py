@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.project.public_names import STABLE
+from toolcall_nb.core import lazy_imports
 
 PACKAGE = "toolcall_nb"
 FOLDER = Path(__file__).resolve().parents[2] / PACKAGE
