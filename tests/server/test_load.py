@@ -30,11 +30,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.server.conversations import ServedThreads
-from toolcall_nb.server.event_log import EventLog, LogReader, event_size
+from toolcall_nb.server.event_log import EventLog, LogReader, StreamTimer, event_size
 from toolcall_nb.server.requests import TurnRequest
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.serving import Server
-from toolcall_nb.server.stream_timer import StreamTimer
 
 STREAMS = 500
 

@@ -21,8 +21,7 @@ from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.server.progress import TurnProgress
-from toolcall_nb.server.served_run import ServedRun
+from toolcall_nb.server.served_run import ServedRun, TurnProgress
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
@@ -324,7 +323,7 @@ def test_a_turn_that_is_stored_while_it_runs_takes_a_tenth_of_its_time(monkeypat
         now += 1.0
         stored.append(transcript)
 
-    monkeypatch.setattr("toolcall_nb.server.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("toolcall_nb.server.served_run.time.monotonic", lambda: now)
     progress = TurnProgress("t", save)
     for length in range(1, 1001):
         now += 0.1

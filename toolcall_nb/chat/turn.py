@@ -9,6 +9,7 @@ limit, a stop, an interrupt, or because nobody reads on), the next turn can send
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from toolcall_nb.chat.limits import TurnLimits
 from toolcall_nb.chat.outputs import TypedTurn
 from toolcall_nb.chat.request import stream_reply
 from toolcall_nb.chat.state import ChatState
-from toolcall_nb.chat.tracing import trace_turn
+from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
@@ -264,6 +265,22 @@ class Turn:
 def _apply_and_tell(chat: ChatState, live: Callable[[Event], None], event: Event) -> None:
     chat.apply(event)
     live(event)
+
+
+def trace_turn(chat: ChatState) -> TurnTrace:
+    """Returns the trace of a new turn as spans of OpenTelemetry; `UNTRACED` where no tracer provider is set.
+
+    OpenTelemetry is never imported for this: who has set a provider has imported it.
+    """
+    api = sys.modules.get("opentelemetry.trace")
+    if api is None:
+        return UNTRACED
+    provider = api.get_tracer_provider()
+    if isinstance(provider, api.ProxyTracerProvider | api.NoOpTracerProvider):
+        return UNTRACED
+    from toolcall_nb.chat.turn_spans import TurnSpan
+
+    return TurnSpan(chat, provider)
 
 
 class _TurnUsage:

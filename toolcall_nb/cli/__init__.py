@@ -3,7 +3,7 @@
 file_commands.py      render, events, check and diff
 search_command.py     search
 chat_command.py       chat, and the tools that ``--tools`` names
-argument_parser.py    says what a misspelled word may have meant
+command_input.py      parses the command line, and reads what commands read
 terminal_streams.py   escapes all that the commands print
 
 Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, ``search`` found nothing, or the
@@ -19,8 +19,8 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from toolcall_nb.cli.argument_parser import CommandParser
 from toolcall_nb.cli.chat_command import add_chat, named_tools
+from toolcall_nb.cli.command_input import CommandParser
 from toolcall_nb.cli.file_commands import add_file_commands
 from toolcall_nb.cli.search_command import add_search
 from toolcall_nb.cli.terminal_streams import escaped_output

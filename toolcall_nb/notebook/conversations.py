@@ -19,11 +19,10 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.live_runs.run import Run, Source, Stoppable
-from toolcall_nb.notebook.asking import ask_in_notebook
 from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
 from toolcall_nb.notebook.output_types import find_output_type
-from toolcall_nb.notebook.run_displays import make_display
+from toolcall_nb.notebook.run_displays import ask_in_notebook, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count

@@ -12,6 +12,11 @@ goes where it would have gone, in its order, so no other request is executed ear
 
 These parts of ipykernel and pyzmq are private. Where one is missing, as in other kernels, `EarlyMessages.arrive` is
 False.
+
+JupyterLite, whose kernel runs in the page's browser, hands a widget's message to the kernel when the cell has ended. So
+the page also sends the message on a channel of the browser (a BroadcastChannel), which `PageChannel` receives. Pyodide
+handles it while the one thread of the kernel sleeps: its ``time.sleep`` lets the browser's events happen, where the
+browser can switch stacks (JavaScript Promise Integration).
 """
 
 from __future__ import annotations
@@ -211,3 +216,30 @@ def _is_in(frame: FrameType | None, file: str | None) -> bool:
     while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back
     return frame is not None
+
+
+class PageChannel:
+    """Has ``receive`` called with the data of each message that a page sends on the channel ``name``, until `close`."""
+
+    def __init__(self, name: str, receive: Callable[[Any], None]) -> None:
+        from js import BroadcastChannel  # type: ignore[import-not-found]  # a module of Pyodide
+        from pyodide.ffi import create_proxy  # type: ignore[import-not-found]
+
+        self.name = name
+        self._channel = BroadcastChannel.new(name)
+        self._receive = create_proxy(lambda event: receive({"method": "custom", "content": event.data.to_py()}))
+        self._channel.onmessage = self._receive
+
+    @classmethod
+    def open(cls, name: str, receive: Callable[[Any], None]) -> PageChannel | None:
+        """Opens a channel; returns None where messages could not arrive before the end of the cell."""
+        if not IN_BROWSER:
+            return None
+        from pyodide.ffi import can_run_sync
+
+        return cls(name, receive) if can_run_sync() else None
+
+    def close(self) -> None:
+        """Closes the channel. Nothing is received any more."""
+        self._channel.close()
+        self._receive.destroy()

@@ -25,7 +25,7 @@ def load(ipython: Any) -> None:
     install_completion(ipython.Completer, magics.notebook)
     ipython.input_transformers_cleanup.append(_help_as_line)
     if place_of(ipython) is Place.LIVE:
-        from toolcall_nb.notebook.early_imports import EarlyImports
+        from toolcall_nb.notebook.first_run import EarlyImports
 
         magics.early_imports = EarlyImports(ipython.events)
 

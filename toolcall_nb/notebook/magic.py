@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError as ShellUsageError
@@ -20,7 +20,8 @@ from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
-    from toolcall_nb.notebook.early_imports import EarlyImports
+    from toolcall_nb.notebook.first_run import EarlyImports
+
 
 CHAT_DIALECTS = ("native", *TEXT_DIALECTS)
 """The values of ``--dialect``."""
@@ -152,9 +153,7 @@ class ToolchatMagics(Magics):
         with _clear_errors():
             options = _parsed(line)
             if options.help or (cell is None and options.command == ["help"]):
-                from toolcall_nb.notebook.magic_help import help_text
-
-                print(help_text(ToolchatMagics.toolchat.__doc__ or ""))
+                print(_help_text(ToolchatMagics.toolchat.__doc__ or ""))
             elif cell is None:
                 self._run_command(options)
             else:
@@ -166,7 +165,7 @@ class ToolchatMagics(Magics):
         _check_cell(options)
         text = cell.strip("\n")
         if options.watch:
-            from toolcall_nb.notebook.watched_cell import run_watched_cell
+            from toolcall_nb.notebook.watch import run_watched_cell
 
             run_watched_cell(self.shell, cell)
         elif options.render:
@@ -176,7 +175,7 @@ class ToolchatMagics(Magics):
         elif options.replay:
             self.notebook.threads.replay(self._transcript(text), options)
         else:
-            from toolcall_nb.notebook.early_view import early_view
+            from toolcall_nb.notebook.first_run import early_view
 
             prompt = self._prompt(text)
             with early_view(self.shell):
@@ -303,3 +302,9 @@ def _clear_errors() -> Iterator[None]:
         with suppress(AttributeError):  # an exception may have no attributes of its own
             error._render_traceback_ = partial(cell_traceback, error)  # type: ignore[attr-defined]
         raise
+
+
+def _help_text(docstring: str) -> str:
+    """Returns the help without its usage line and its marks for documentation, given the docstring of the magic."""
+    description, _, options = docstring.split("\n\n", 2)[2].partition("positional arguments:")
+    return f"{dedent(description).strip()}\n\nOptions:\n\n{options.partition('options:')[2].strip(chr(10))}".rstrip()

@@ -1,4 +1,4 @@
-"""The displays of a run in IPython: `make_display` chooses one for the place where a cell runs.
+"""The displays of a run in IPython, and questions whether a call may run: `make_display` and `ask_in_notebook`.
 
 `StaticDisplay` and `TerminalDisplay` are here; the widget is in `toolcall_nb.notebook.live_display`.
 """
@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcall_nb.approvals.decisions import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core import events as ev
 from toolcall_nb.core.escaping import visible
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
-from toolcall_nb.live_runs.run import RunDisplay
-from toolcall_nb.notebook.early_view import take_early_view
-from toolcall_nb.notebook.environment import Place
+from toolcall_nb.live_runs.run import PLAYING, Run, RunDisplay
+from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.first_run import take_early_view
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
 from toolcall_nb.render.saved_output import saved_bundle
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver
+    from toolcall_nb.chat import Chat
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+
 
 _log = logger("toolcall_nb.notebook")
 
@@ -155,3 +159,36 @@ class TerminalDisplay(StaticDisplay):
         self._end.close()
         if read_usage(self.transcript.messages).usage:
             print(visible(info))
+
+
+def ask_in_notebook(call: ToolCall, chat: Chat, run: Run | None, shell: Any) -> Decision:
+    """Asks in the card of the call: in ``run``, or in the run that plays the chat's events, as `show` does.
+
+    A call that has no card is asked about by ``input``; in a widget's callback, it gets a card for the question.
+    """
+    if run is not None and run.is_running:
+        return run.display.ask(call, lambda: chat.is_stopping)
+    played = PLAYING.get()
+    if played is not None and played.is_running and _has_card(played, call):
+        return played.display.ask(call, lambda: chat.is_stopping)
+    place = place_of(shell)
+    return _ask_in_own_card(call, chat) if place is Place.CALLBACK else approver_for(place)(call)
+
+
+def _has_card(run: Run, call: ToolCall) -> bool:
+    shown = run.display.transcript.calls.get(call.id)
+    return shown is not None and (shown.name, shown.approval) == (call.name, call.approval)
+
+
+def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
+    """Shows a run that has only this call and the answer."""
+    display = make_display(Place.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
+    approval = call.approval.id if call.approval is not None else call.id
+    display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
+    display.show(ev.ToolApprovalRequest(approval, call.id))
+    try:
+        decision = display.ask(call, lambda: chat.is_stopping)
+        display.show(ev.ToolApprovalResponse(approval, decision.approved, decision.reason))
+        return decision
+    finally:
+        display.close(chat.shown_model_name)

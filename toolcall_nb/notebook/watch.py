@@ -1,7 +1,12 @@
-"""Shows the calls of models and tools that a block of code makes, whoever wrote it: `watch`."""
+"""Shows the calls of models and tools that a block of code makes, whoever wrote it: `watch`.
+
+`run_watched_cell` runs the cell of ``%%toolchat --watch``.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 import threading
 from types import TracebackType
@@ -14,6 +19,7 @@ from toolcall_nb.notebook.environment import Place, place_of
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.render.saved_output import saved_bundle
+from toolcall_nb.tools.ipython_shell import ipython_shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +27,7 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.recording import Recording
     from toolcall_nb.core.transcript import ToolCalls, Transcript
+
 
 _NAME = "watched"
 
@@ -65,7 +72,7 @@ class WatchedRun:
         if self._run is not None:
             raise UsageError("A watch is for one block of code. Make a new one: with toolcall_nb.watch() as run.")
         body = threading.current_thread()
-        place = place_of(_shell())
+        place = place_of(ipython_shell())
         self._run = Run(self._events, stop=lambda: None, info=lambda _: self._info())
         self._display = make_display(
             place, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
@@ -124,7 +131,32 @@ class WatchedRun:
         return " · ".join(filter(None, (info_line(name, transcript), more)))
 
 
-def _shell() -> Any:
-    from IPython.core.getipython import get_ipython
+_VARIABLE = "watched"
+_AWAITS = (
+    "A cell with --watch cannot await at its top level. Write this around the code instead: "
+    "with toolcall_nb.watch() as run:"
+)
 
-    return get_ipython()
+
+def run_watched_cell(shell: Any, cell: str) -> None:
+    """Runs a cell as IPython does, inside `watch`; the run is the variable ``watched``, unless the user has another.
+
+    Raises what the cell raises, and `UsageError` for a cell that awaits.
+    """
+    text = shell.transform_cell(cell)
+    name = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+    tree = shell.transform_ast(shell.compile.ast_parse(text, name))
+    steps: list[ast.Module | ast.Interactive] = [ast.Module(tree.body, [])]
+    if tree.body and isinstance(tree.body[-1], ast.Expr):  # its value is shown, as in any cell
+        steps = [ast.Module(tree.body[:-1], []), ast.Interactive([tree.body[-1]])]
+    modes = [(step, "single" if isinstance(step, ast.Interactive) else "exec") for step in steps]
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    codes = [compile(step, name, mode, flags | shell.compile.flags, dont_inherit=True) for step, mode in modes]
+    if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
+        raise UsageError(_AWAITS)
+    with watch() as run:
+        known = shell.user_ns.get(_VARIABLE)
+        if known is None or isinstance(known, type(run)):
+            shell.user_ns[_VARIABLE] = run
+        for code in codes:
+            exec(code, shell.user_global_ns, shell.user_ns)

@@ -19,9 +19,8 @@ import anywidget
 import traitlets
 
 from toolcall_nb.frontend import MODULE, page_css
-from toolcall_nb.notebook.early_messages import EarlyMessages
+from toolcall_nb.notebook.early_messages import EarlyMessages, PageChannel
 from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
-from toolcall_nb.notebook.page_channel import PageChannel
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.threads.interrupts import start_if_possible
 

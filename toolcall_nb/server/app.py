@@ -1,11 +1,16 @@
-"""The routes of a server, as an ASGI application: `application` makes one from its `Settings`."""
+"""The routes of a server, as an ASGI application: `application` makes one from its `Settings`.
+
+The page at ``/`` is a live chat. Notebooks use the same renderer and module.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -18,14 +23,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.frontend import page_css, read_asset
 from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.registered_secrets import known_secrets
 from toolcall_nb.render import to_html
-from toolcall_nb.server import pages
 from toolcall_nb.server.conversations import ServedThreads
-from toolcall_nb.server.guards import Guard
+from toolcall_nb.server.middleware import Guard, PathPrefix, prefix_of
 from toolcall_nb.server.openapi import openapi_document
-from toolcall_nb.server.path_prefix import PathPrefix, prefix_of
 from toolcall_nb.server.public_view import public_transcript
 from toolcall_nb.server.requests import RequestReader, json_object, read_approval
 from toolcall_nb.server.responses import (
@@ -73,8 +77,8 @@ def application(settings: Settings, threads: ServedThreads | None = None) -> ASG
             _route("/api/chat/{thread}/stream", server.stream),  # where the AI SDK's chat looks for it
             _route("/api/health", server.health),
             _route("/openapi.json", server.openapi),
-            _route("/", pages.index),
-            _route("/page/{name}", pages.asset),
+            _route("/", _page),
+            _route("/page/{name}", _page_file),
         ],
         lifespan=server.lifespan,
         exception_handlers={
@@ -272,3 +276,43 @@ async def _client_left(_: Request, error: Exception) -> Response:
 
 async def _report_failure(_: Request, error: Exception) -> Response:
     return problem_response(Problem(500, "The server failed at this request. Its log says how."))
+
+
+_ALIGNED = " ".join(
+    f"'sha256-{b64encode(sha256(f'text-align:{side}'.encode()).digest()).decode()}'"
+    for side in ("left", "center", "right")
+)
+"""Hashes of the style attributes that align the columns of a Markdown table."""
+
+_POLICY = (
+    f"default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' {_ALIGNED}; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page may load its own files only, and no inline styles but the alignment of columns."""
+
+
+async def _page(_: Request) -> Response:
+    """Returns the page."""
+    return _file(read_asset("index.html"), "text/html")
+
+
+async def _page_file(request: Request) -> Response:
+    """Returns a file of the page."""
+    found = _ASSETS.get(request.path_params["name"])
+    if found is None:
+        raise Problem(404, f"The page has no such file. It has {', '.join(_ASSETS)}.")
+    kind, text = found
+    return _file(text(), kind)
+
+
+def _file(text: str, kind: str) -> Response:
+    return Response(text, headers={"content-security-policy": _POLICY, "cache-control": "no-cache"}, media_type=kind)
+
+
+_JAVASCRIPT = "text/javascript"
+_ASSETS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "transcript.js": (_JAVASCRIPT, lambda: read_asset("transcript.js")),
+    "page.js": (_JAVASCRIPT, lambda: read_asset("page.js")),
+    "page.css": ("text/css", lambda: page_css() + read_asset("page.css")),
+}
+"""The files by name."""

@@ -15,24 +15,23 @@ from msgspec.structs import asdict
 from toolcall_nb import models
 from toolcall_nb.approvals import RememberedApprovals
 from toolcall_nb.chat import Chat
-from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction import Tally, masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
-from toolcall_nb.server.histories import merge_history
-from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
-from toolcall_nb.server.served_run import ServedRun
+from toolcall_nb.server.served_run import ServedRun, TurnProgress
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.stores import open_store
+from toolcall_nb.server.store import LocalStore, Store
 from toolcall_nb.server.turn import Journal, ServedTurn, TurnResponse
 from toolcall_nb.threads.waiting import WaitingThreads
 from toolcall_nb.tools import Registry
 
 _log = logger("toolcall_nb.server")
 
+_REDIS_URLS = ("redis://", "rediss://", "unix://")
 _SWEEP_SECONDS = 0.5
 _STOP_WITHIN = 5.0
 _RESPONSE_WITHIN = 10.0
@@ -50,7 +49,7 @@ class ServedThreads:
     ) -> None:
         self.settings = settings
         self._clock = clock
-        self._store = open_store(settings, self._execute, clock)
+        self._store = self._open_store()
         self.is_shared = self._store.is_shared
         self._versions: dict[str, str] = {}  # of the stored threads that the chats have
         self._chats: OrderedDict[str, Chat] = OrderedDict()
@@ -65,6 +64,14 @@ class ServedThreads:
             models.model(model, dialect=settings.dialect, speed=settings.speed)  # raises for an unknown one
         if ticking:
             threading.Thread(target=self._tick, name="toolcall_nb-server", daemon=True).start()
+
+    def _open_store(self) -> Store:
+        location = self.settings.store
+        if location is None or not location.startswith(_REDIS_URLS):
+            return LocalStore(location)
+        from toolcall_nb.server.redis_store import RedisStore
+
+        return RedisStore(self.settings, self._execute, self._clock)
 
     # Turns
 
@@ -352,3 +359,21 @@ def _continuation(request: TurnRequest) -> dict[str, Any]:
     """Returns the fields of a request that answers questions, for the worker that asked them."""
     answers = [asdict(answer) for answer in request.answers]
     return {"thread": request.thread, "wire": request.wire, "run_id": request.run_id, "answers": answers}
+
+
+def merge_history(chat: Chat, history: Sequence[Message]) -> None:
+    """Lets the chat continue from ``history``, with its own messages as far as they agree, which hold more."""
+    own = chat.transcript.messages
+    same = 0
+    while same < min(len(own), len(history)) and _fingerprint(own[same]) == _fingerprint(history[same]):
+        same += 1
+    if same < max(len(own), len(history)):
+        try:
+            chat.load(Transcript((*own[:same], *history[same:])))
+        except ToolcallError as error:
+            raise Problem(409, str(error)) from None
+
+
+def _fingerprint(message: Message) -> tuple[Any, ...]:
+    """Returns what every wire keeps of a message; how its text is divided into parts differs between wires."""
+    return message.role, "".join(message.text.split()), tuple(call.id for call in message.calls)

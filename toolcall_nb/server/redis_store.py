@@ -27,9 +27,11 @@ import msgspec
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import MissingPackageError, ToolcallError, UsageError
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_followed import FollowedTurns
 from toolcall_nb.server.redis_inbox import WorkerInbox
+from toolcall_nb.server.redis_journal import RUNNING_SECONDS, JournalWriter, RedisJournal
 from toolcall_nb.server.redis_keys import (
+    CLAIM_THREAD,
+    SAVE_THREAD,
     TurnHead,
     decode_head,
     events_key,
@@ -41,9 +43,7 @@ from toolcall_nb.server.redis_keys import (
     version_of,
     worker_key,
 )
-from toolcall_nb.server.redis_scripts import CLAIM_THREAD, SAVE_THREAD
-from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, RedisJournal
-from toolcall_nb.server.redis_writer import RUNNING_SECONDS, JournalWriter
+from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, FollowedTurns
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import damaged_thread, decode_thread, encode_thread

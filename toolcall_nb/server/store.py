@@ -1,7 +1,8 @@
-"""Stores threads on disk: `ThreadStore` writes one portable Markdown file a thread, atomically.
+"""The store of a server's threads and turns: `Store`, and `LocalStore` for a server of one worker.
 
-A thread's id is checked before it becomes a file name, and nothing else of a request does. The id is also in the
-file's front matter: a file system that takes ``A`` and ``a`` for one name cannot mix up two threads.
+`ThreadStore` writes threads on disk, one portable Markdown file a thread, atomically. A thread's id is checked before
+it becomes a file name, and nothing else of a request does. The id is also in the file's front matter: a file system
+that takes ``A`` and ``a`` for one name cannot mix up two threads.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import stat
 import tempfile
 from pathlib import Path
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -19,7 +21,85 @@ from toolcall_nb.core.transcript import ErrorPart, Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.server.turn import Journal, ServedTurn
 from toolcall_nb.threads.file_lock import FileLock
+
+
+class Store(Protocol):
+    """Keeps threads, and lets several workers share their turns. Safe in any thread; its methods may wait for a disk.
+
+    ``is_shared`` is whether other workers use it too. Then a turn's changes are kept by the journal of `claim`.
+    """
+
+    is_shared: bool
+
+    def load(self, thread: str) -> Transcript | None:
+        """Returns the thread, or None if there is none. Raises `DamagedThread`."""
+
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
+        """Stores the thread; returns its version, which changes when another worker saves it.
+
+        ``is_running`` is whether its turn goes on.
+        """
+
+    def claim(self, thread: str) -> Journal | None:
+        """Reserves the thread for a turn of this worker; `Problem` 409 if a turn runs in it elsewhere.
+
+        Returns where the turn's changes are written before readers see them; None if readers may see them at once.
+        """
+
+    def release(self, thread: str) -> None:
+        """Gives up a claim whose turn did not begin."""
+
+    def find(self, thread: str) -> ServedTurn | None:
+        """Returns the newest turn of the thread, wherever it runs; None if it ended a while ago."""
+
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
+        """Lets the worker that runs the turn execute a command; returns the result, or raises its `Problem`."""
+
+    def close(self) -> None:
+        """Ends the connections."""
+
+
+class LocalStore:
+    """Threads in a folder, or with None in memory alone. Turns are this process's own."""
+
+    is_shared = False
+
+    def __init__(self, folder: str | None) -> None:
+        self._threads = None if folder is None else ThreadStore(folder)
+        self._lock = None if self._threads is None else self._threads.claim()
+
+    def load(self, thread: str) -> Transcript | None:
+        """See `Store`."""
+        return None if self._threads is None else self._threads.load(thread)
+
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
+        """See `Store`."""
+        if self._threads is not None:
+            self._threads.save(thread, transcript, is_running=is_running)
+        return ""
+
+    def claim(self, thread: str) -> Journal | None:
+        """See `Store`."""
+        return None
+
+    def release(self, thread: str) -> None:
+        """See `Store`."""
+
+    def find(self, thread: str) -> ServedTurn | None:
+        """See `Store`."""
+        return None
+
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
+        """See `Store`."""
+        raise NotImplementedError("Every turn of this store is the process's own.")
+
+    def close(self) -> None:
+        """See `Store`."""
+        if self._lock is not None:
+            self._lock.release()
+
 
 _log = logger("toolcall_nb.server")
 

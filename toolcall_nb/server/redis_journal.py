@@ -1,22 +1,29 @@
-"""Writes the changes of all turns of a worker to Redis: `JournalWriter` sends what waits in one round trip."""
+"""Writes the turns that run here to Redis: `RedisJournal` collects the changes of one, `JournalWriter` sends them."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_keys import head_key, is_wrong_type
-from toolcall_nb.server.redis_scripts import FORGET_TURN
-from toolcall_nb.server.redis_turns import CHANGES, DAMAGED, END_ID, RedisJournal, decode_changes, ending_changes
-from toolcall_nb.server.turn import Change
+from toolcall_nb.server.event_log import event_size
+from toolcall_nb.server.redis_keys import FORGET_TURN, TurnHead, events_key, head_key, is_wrong_type
+from toolcall_nb.server.redis_turns import CHANGES, DAMAGED, END_ID, decode_changes, encode_changes, ending_changes
+from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
 _log = logger("toolcall_nb.server")
 
+_ENTRY_BYTES = 64_000
+"""Approximate bytes of changes in one entry."""
+_AHEAD_BYTES = 256_000
+"""Approximate bytes of changes that may wait for Redis; then the model waits."""
+_CHANGE_BYTES = 100
+_WAIT_SECONDS = 60.0
 RUNNING_SECONDS = 600
 """How long the turns of a worker outlive it. While it lives, it renews them."""
 _AGAIN_SECONDS = 0.25
@@ -26,6 +33,109 @@ _TAKEN_ID = "equal or smaller"
 _UNREACHABLE = (
     "The server's store could not be reached, so the answer ends here and is not stored. Send the message again later."
 )
+
+
+class RedisJournal:
+    """The changes of one turn on their way to Redis. Those that Redis has are applied to the turn.
+
+    ``version`` is that of the stored thread. ``wake`` is called, in any thread, when there is something to write.
+    `next_entry`, `confirm` and `lose` are for the thread that writes.
+    """
+
+    def __init__(self, thread: str, head: TurnHead, version: str, wake: Callable[[RedisJournal], None]) -> None:
+        self.thread, self.head, self.version = thread, head, version
+        self.key = events_key(head.turn)
+        self.turn: ServedTurn | None = None
+        self._wake = wake
+        self._waiting: deque[tuple[Change, int]] = deque()
+        self._size = 0
+        self._entry: tuple[str, list[tuple[Change, int]], bytes] | None = None
+        self._written = 0
+        self._is_awake = False
+        self._is_over = False
+        self._changed = threading.Condition()
+
+    # For the turn
+
+    def begin(self, turn: ServedTurn) -> None:
+        """Announces the turn to other workers, with its first change."""
+        self.turn = turn
+        self.head = TurnHead(self.head.turn, self.head.worker, tuple(turn.tools), turn.model)
+
+    def write(self, change: Change) -> None:
+        """Adds a change; never waits. After the end it is ignored."""
+        size = _CHANGE_BYTES if isinstance(change, TurnResponse | OpenQuestions | TurnEnd) else event_size(change)
+        with self._changed:
+            if self._is_over:
+                return
+            self._waiting.append((change, size))
+            self._size += size
+            is_awake, self._is_awake = self._is_awake, True
+        if not is_awake:
+            self._wake(self)
+
+    def wait_for_room(self) -> None:
+        """Waits while too much is not kept yet."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over or self._size <= _AHEAD_BYTES)
+
+    def wait_until_ended(self) -> None:
+        """Waits until the end of the turn is applied."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_over, _WAIT_SECONDS)
+
+    # For the writer
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the turn has ended."""
+        return self._is_over
+
+    def next_entry(self) -> tuple[str, bytes] | None:
+        """Returns the id and the data of the next entry, the same one until it is confirmed; None if nothing waits."""
+        with self._changed:
+            if self._entry is None and self._waiting:
+                taken, size = [self._waiting.popleft()], 0
+                while self._waiting and (size := size + taken[-1][1]) < _ENTRY_BYTES:
+                    taken.append(self._waiting.popleft())
+                is_end = isinstance(taken[-1][0], TurnEnd)
+                entry_id = END_ID if is_end else f"{self._written + 1}-0"
+                self._entry = (entry_id, taken, encode_changes(change for change, _ in taken))
+            self._is_awake = self._entry is not None
+            return None if self._entry is None else (self._entry[0], self._entry[2])
+
+    def confirm(self) -> None:
+        """Applies the entry, which Redis has."""
+        assert self._entry is not None
+        assert self.turn is not None
+        entry_id, taken, _ = self._entry
+        for change, _ in taken:
+            self.turn.apply(change)
+        with self._changed:
+            self._entry = None
+            self._written += 1
+            self._size -= sum(size for _, size in taken)
+            self._is_over = entry_id == END_ID
+            self._changed.notify_all()
+
+    def lose(self, changes: Sequence[Change]) -> None:
+        """Ends the turn with ``changes`` in place of its own: another worker has ended it, or Redis is gone."""
+        with self._changed:
+            if self._is_over:
+                return
+            self._waiting.clear()
+            self._entry = None
+        if self.turn is not None:
+            for change in changes:
+                self.turn.apply(change)
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+
+    @property
+    def last_id(self) -> str:
+        """The id of the last entry that Redis is known to have."""
+        return f"{self._written}-0"
 
 
 class JournalWriter:
