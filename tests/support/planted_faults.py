@@ -299,7 +299,7 @@ FAULTS = (
     Fault(
         "the server takes any token",
         "server/middleware.py",
-        "or not hmac.compare_digest(given.strip().encode(), token.encode())",
+        "or not hmac.compare_digest(credentials.strip().encode(), token.encode())",
         "",
         "tests/server/test_guards.py",
     ),

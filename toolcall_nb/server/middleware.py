@@ -25,7 +25,12 @@ from toolcall_nb.server.settings import Settings, is_loopback, is_path_prefix
 
 _log = logger("toolcall_nb.server")
 
-_ALLOWED = "Accept, Authorization, Content-Type, Last-Event-ID"
+_PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "Accept, Authorization, Content-Type, Last-Event-ID",
+    "Access-Control-Max-Age": "600",
+}
+"""The headers of the answer to a browser that asks whether a page of another origin may send a request."""
 _OPEN = ("/", "/api/health", "/openapi.json")
 """Paths that need no token, since nothing in them comes from a thread."""
 _PAGE = "/page/"
@@ -39,6 +44,7 @@ _SAFE_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
 )
 """The default headers of every response."""
+_KEY = "toolcall_nb.path_prefix"
 
 
 class Guard:
@@ -59,7 +65,14 @@ class Guard:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(message, shared)
+                names = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *[each for each in _SAFE_HEADERS if each[0] not in names]]
+                if shared is not None:
+                    shared_headers = MutableHeaders(scope=message)
+                    shared_headers["access-control-allow-origin"] = shared
+                    shared_headers["cross-origin-resource-policy"] = "cross-origin"
+                    shared_headers["access-control-expose-headers"] = "x-thread-id, retry-after"
+                    shared_headers.add_vary_header("Origin")
             await send(message)
 
         try:
@@ -68,7 +81,7 @@ class Guard:
             await problem_response(problem)(scope, receive, send_with_headers)
             return
         if scope["method"] == "OPTIONS" and shared is not None:
-            await _preflight()(scope, receive, send_with_headers)
+            await Response(status_code=204, headers=_PREFLIGHT)(scope, receive, send_with_headers)
             return
         try:
             await self._app(scope, receive, send_with_headers)
@@ -76,12 +89,22 @@ class Guard:
             _log.exception("A request for %s failed", scope["path"])
 
     def _check(self, scope: Scope, headers: Headers, origin: str | None) -> None:
-        token = self._token_for(headers.get("host", ""))
+        token, method, path = self._token_for(headers.get("host", "")), scope["method"], scope["path"]
         self._check_origin(scope, headers, origin)
-        if scope["method"] == "POST":
-            _check_content_type(headers)
-        if scope["method"] != "OPTIONS":
-            _check_token(token, scope["path"], headers)
+        if method == "POST":  # any page may send forms and text to another origin, but not JSON
+            content_type = headers.get("content-type")
+            if content_type is None:
+                is_refused = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+            else:
+                is_refused = not is_json_type(content_type)
+            if is_refused:
+                raise Problem(415, f"A body is sent as application/json, in UTF-8, but this is {content_type!r:.100}.")
+        if token is None or method == "OPTIONS" or path in _OPEN or path.startswith(_PAGE):
+            return
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(credentials.strip().encode(), token.encode()):
+            message = "This server demands its token: send it as 'Authorization: Bearer …'."
+            raise Problem(401, message, {"WWW-Authenticate": "Bearer"})
 
     def _token_for(self, host: str) -> str | None:
         """Returns the token that a request under this name needs. No page of an attacker's own name knows it."""
@@ -96,7 +119,9 @@ class Guard:
 
     def _check_origin(self, scope: Scope, headers: Headers, origin: str | None) -> None:
         if origin is None:
-            if headers.get("sec-fetch-site", "none") in ("none", "same-origin") or _is_visit(scope, headers):
+            is_at_page = scope["method"] == "GET" and scope["path"] == "/"
+            follows_link = is_at_page and headers.get("sec-fetch-mode") == "navigate"
+            if follows_link or headers.get("sec-fetch-site", "none") in ("none", "same-origin"):
                 return
             origin = "a page of another origin"
         elif origin in self._settings.origins or origin.partition("://")[2] == headers.get("host"):
@@ -111,32 +136,6 @@ def is_json_type(content_type: str) -> bool:
     return kind == "application/json" and all(each in ("", "charset=utf-8", 'charset="utf-8"') for each in parameters)
 
 
-def _check_token(token: str | None, path: str, headers: Headers) -> None:
-    if token is None or path in _OPEN or path.startswith(_PAGE):
-        return
-    scheme, _, given = headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not hmac.compare_digest(given.strip().encode(), token.encode()):
-        raise Problem(
-            401, "This server demands its token: send it as 'Authorization: Bearer …'.", {"WWW-Authenticate": "Bearer"}
-        )
-
-
-def _check_content_type(headers: Headers) -> None:
-    """Refuses bodies other than JSON: any page may send forms and text to another origin, but not JSON."""
-    content_type = headers.get("content-type")
-    if content_type is None:
-        is_refused = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
-    else:
-        is_refused = not is_json_type(content_type)
-    if is_refused:
-        raise Problem(415, f"A body is sent as application/json, in UTF-8, but this is {content_type!r:.100}.")
-
-
-def _is_visit(scope: Scope, headers: Headers) -> bool:
-    """Whether a browser follows a link to the page."""
-    return bool(scope["method"] == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate")
-
-
 @lru_cache(_REMEMBERED)
 def _name_of(host: str) -> str | None:
     """Returns the name in a Host header, without the port; None if it is malformed."""
@@ -145,29 +144,6 @@ def _name_of(host: str) -> str | None:
         return parts.hostname if parts.netloc == host and parts.port != 0 and not parts.username else None
     except ValueError:
         return None
-
-
-def _preflight() -> Response:
-    headers = {
-        "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": _ALLOWED,
-        "Access-Control-Max-Age": "600",
-    }
-    return Response(status_code=204, headers=headers)
-
-
-def _add_headers(message: Message, shared: str | None) -> None:
-    given = {name for name, _ in message["headers"]}
-    message["headers"] = [*message["headers"], *[each for each in _SAFE_HEADERS if each[0] not in given]]
-    if shared is not None:
-        headers = MutableHeaders(scope=message)
-        headers["access-control-allow-origin"] = shared
-        headers["cross-origin-resource-policy"] = "cross-origin"
-        headers["access-control-expose-headers"] = "x-thread-id, retry-after"
-        headers.add_vary_header("Origin")
-
-
-_KEY = "toolcall_nb.path_prefix"
 
 
 class PathPrefix:
@@ -193,7 +169,9 @@ class PathPrefix:
             return
         path = _without(_without(scope["path"], mounted), unquote(outer))
         if path == "":  # addresses in the page are relative to its folder, so its own address must end in "/"
-            await _redirect_to_folder(scope["path"])(scope, receive, send)
+            # The redirect is relative: an absolute one would be built from headers that anyone can set.
+            folder = f"./{quote(scope['path'].rpartition('/')[2], safe='')}/"
+            await Response(status_code=308, headers={"location": folder})(scope, receive, send)
             return
         await self._app({**scope, "path": path, "root_path": "", _KEY: outer + mounted}, receive, send)
 
@@ -213,9 +191,3 @@ def prefix_of(scope: Scope) -> str:
 
 def _without(path: str, prefix: str) -> str:
     return path[len(prefix) :] if path == prefix or path.startswith(f"{prefix}/") else path
-
-
-def _redirect_to_folder(path: str) -> Response:
-    """Returns a relative redirect: an absolute one would be built from headers that anyone can set."""
-    name = path.rpartition("/")[2]
-    return Response(status_code=308, headers={"location": f"./{quote(name, safe='')}/"})

@@ -12,7 +12,7 @@ import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.server.event_log import event_size
-from toolcall_nb.server.redis_keys import FORGET_TURN, TurnHead, events_key, head_key, is_wrong_type
+from toolcall_nb.server.redis_keys import FORGET_TURN, TurnHead, is_wrong_type, redis_key
 from toolcall_nb.server.redis_turns import CHANGES, DAMAGED, END_ID, decode_changes, encode_changes, ending_changes
 from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 
@@ -44,7 +44,7 @@ class RedisJournal:
 
     def __init__(self, thread: str, head: TurnHead, version: str, wake: Callable[[RedisJournal], None]) -> None:
         self.thread, self.head, self.version = thread, head, version
-        self.key = events_key(head.turn)
+        self.key = redis_key("events", head.turn)
         self.turn: ServedTurn | None = None
         self._wake = wake
         self._waiting: deque[tuple[Change, int]] = deque()
@@ -52,7 +52,8 @@ class RedisJournal:
         self._entry: tuple[str, list[tuple[Change, int]], bytes] | None = None
         self._written = 0
         self._is_awake = False
-        self._is_over = False
+        self.is_over = False
+        """Whether the turn has ended."""
         self._changed = threading.Condition()
 
     # For the turn
@@ -66,7 +67,7 @@ class RedisJournal:
         """Adds a change; never waits. After the end it is ignored."""
         size = _CHANGE_BYTES if isinstance(change, TurnResponse | OpenQuestions | TurnEnd) else event_size(change)
         with self._changed:
-            if self._is_over:
+            if self.is_over:
                 return
             self._waiting.append((change, size))
             self._size += size
@@ -77,19 +78,14 @@ class RedisJournal:
     def wait_for_room(self) -> None:
         """Waits while too much is not kept yet."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over or self._size <= _AHEAD_BYTES)
+            self._changed.wait_for(lambda: self.is_over or self._size <= _AHEAD_BYTES)
 
     def wait_until_ended(self) -> None:
         """Waits until the end of the turn is applied."""
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over, _WAIT_SECONDS)
+            self._changed.wait_for(lambda: self.is_over, _WAIT_SECONDS)
 
     # For the writer
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the turn has ended."""
-        return self._is_over
 
     def next_entry(self) -> tuple[str, bytes] | None:
         """Returns the id and the data of the next entry, the same one until it is confirmed; None if nothing waits."""
@@ -115,13 +111,13 @@ class RedisJournal:
             self._entry = None
             self._written += 1
             self._size -= sum(size for _, size in taken)
-            self._is_over = entry_id == END_ID
+            self.is_over = entry_id == END_ID
             self._changed.notify_all()
 
     def lose(self, changes: Sequence[Change]) -> None:
         """Ends the turn with ``changes`` in place of its own: another worker has ended it, or Redis is gone."""
         with self._changed:
-            if self._is_over:
+            if self.is_over:
                 return
             self._waiting.clear()
             self._entry = None
@@ -129,7 +125,7 @@ class RedisJournal:
             for change in changes:
                 self.turn.apply(change)
         with self._changed:
-            self._is_over = True
+            self.is_over = True
             self._changed.notify_all()
 
     @property
@@ -176,18 +172,38 @@ class JournalWriter:
                 await self._write(journals)
                 self._failing_since = None
             except Exception as error:
+                now = self._loop.time()
                 if self._failing_since is None:
                     _log.warning("The store cannot be written: %s", error)
-                await self._try_again(journals)
+                    self._failing_since = now
+                if now - self._failing_since <= _GIVE_UP_SECONDS:
+                    for journal in journals:
+                        self._add(journal)
+                    await asyncio.sleep(_AGAIN_SECONDS)
+                    continue
+                for journal in {*journals, *self._waiting}:
+                    self._end(journal, _UNREACHABLE, "The store cannot be reached.")
+                self._waiting.clear()
 
     async def _write(self, journals: Sequence[RedisJournal]) -> None:
-        entries = [(journal, entry) for journal in journals if (entry := journal.next_entry()) is not None]
+        entries: list[tuple[RedisJournal, str, bytes, int]] = []  # with the index of its command
         async with self._redis.pipeline(transaction=False) as pipe:
-            places = [self._add_entry(pipe, journal, entry_id, data) for journal, (entry_id, data) in entries]
+            for journal in journals:
+                if (entry := journal.next_entry()) is None:
+                    continue
+                (entry_id, data), head = entry, redis_key("turn", journal.thread)
+                if entry_id == "1-0":  # the turn's tools and model are known since it was claimed
+                    pipe.set(head, msgspec.json.encode(journal.head), ex=RUNNING_SECONDS, xx=True)
+                entries.append((journal, entry_id, data, len(pipe)))
+                pipe.xadd(journal.key, {CHANGES: data}, id=entry_id)
+                if entry_id == "1-0":
+                    pipe.expire(journal.key, RUNNING_SECONDS)
+                elif entry_id == END_ID:
+                    pipe.eval(FORGET_TURN, 2, head, journal.key, journal.head.turn, self._linger)
             results = await pipe.execute(raise_on_error=False)
         failure: Exception | None = None
-        for (journal, (entry_id, data)), place in zip(entries, places, strict=True):
-            result = results[place]
+        for journal, entry_id, data, index in entries:
+            result = results[index]
             if isinstance(result, Exception) and _TAKEN_ID in str(result):
                 await self._read_instead(journal, entry_id, data)
             elif is_wrong_type(result):
@@ -203,39 +219,14 @@ class JournalWriter:
         if failure is not None:
             raise failure
 
-    def _add_entry(self, pipe: Any, journal: RedisJournal, entry_id: str, data: bytes) -> int:
-        """Adds the commands for an entry; returns the place of the entry's own."""
-        head = head_key(journal.thread)
-        if entry_id == "1-0":  # the turn's tools and model are known since it was claimed
-            pipe.set(head, msgspec.json.encode(journal.head), ex=RUNNING_SECONDS, xx=True)
-        place = len(pipe)
-        pipe.xadd(journal.key, {CHANGES: data}, id=entry_id)
-        if entry_id == "1-0":
-            pipe.expire(journal.key, RUNNING_SECONDS)
-        elif entry_id == END_ID:
-            pipe.eval(FORGET_TURN, 2, head, journal.key, journal.head.turn, self._linger)
-        return place
-
     async def _read_instead(self, journal: RedisJournal, entry_id: str, data: bytes) -> None:
-        """Looks who has written the entry: this worker, before it lost the connection, or one that ended the turn."""
-        found = await self._redis.xrange(journal.key, min=f"({journal.last_id}")
-        if found and found[0] == (entry_id.encode(), {CHANGES: data}):
+        """Reads who wrote the entry: this worker, before it lost the connection, or one that ended the turn."""
+        stored = await self._redis.xrange(journal.key, min=f"({journal.last_id}")
+        if stored and stored[0] == (entry_id.encode(), {CHANGES: data}):
             journal.confirm()
             return
-        changes = [change for _, fields in found for change in decode_changes(fields.get(CHANGES, b""))]
+        changes = [change for _, fields in stored for change in decode_changes(fields.get(CHANGES, b""))]
         self._lose(journal, changes, "Another worker took this one for ended, and has ended the turn.")
-
-    async def _try_again(self, journals: Sequence[RedisJournal]) -> None:
-        now = self._loop.time()
-        self._failing_since = self._failing_since or now
-        if now - self._failing_since > _GIVE_UP_SECONDS:
-            for journal in {*journals, *self._waiting}:
-                self._end(journal, _UNREACHABLE, "The store cannot be reached.")
-            self._waiting.clear()
-        else:
-            for journal in journals:
-                self._add(journal)
-            await asyncio.sleep(_AGAIN_SECONDS)
 
     def _end(self, journal: RedisJournal, message: str, why: str) -> None:
         """Ends a turn that cannot be stored, with a message for its readers."""

@@ -7,6 +7,7 @@ script names the keys and the arguments in their order.
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -17,8 +18,6 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 
 _log = logger("toolcall_nb.server")
-
-_PREFIX = "toolcall-nb:"
 
 
 class TurnHead(Struct, frozen=True):
@@ -31,7 +30,7 @@ class TurnHead(Struct, frozen=True):
 
 
 def decode_head(data: bytes) -> TurnHead | None:
-    """Returns what is stored under `head_key`; logs a warning and returns None if it is no turn of a server."""
+    """Returns the newest turn of a thread, as it is stored; logs a warning and returns None if it is none."""
     try:
         return msgspec.json.decode(data, type=TurnHead)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -39,29 +38,12 @@ def decode_head(data: bytes) -> TurnHead | None:
         return None
 
 
-def thread_key(thread: str) -> str:
-    """Returns the key of a thread: a hash of its text and version."""
-    return f"{_PREFIX}thread:{thread}"
+def redis_key(kind: Literal["thread", "turn", "events", "inbox", "worker"], name: str) -> str:
+    """Returns the key of a thread, of its newest turn, of a turn's changes, or of a worker.
 
-
-def head_key(thread: str) -> str:
-    """Returns the key of the newest turn of a thread: a `TurnHead`."""
-    return f"{_PREFIX}turn:{thread}"
-
-
-def events_key(turn: str) -> str:
-    """Returns the key of the changes of a turn: a stream."""
-    return f"{_PREFIX}events:{turn}"
-
-
-def inbox_key(worker: str) -> str:
-    """Returns the key of a worker's inbox: a stream."""
-    return f"{_PREFIX}inbox:{worker}"
-
-
-def worker_key(worker: str) -> str:
-    """Returns the key that exists while a worker lives."""
-    return f"{_PREFIX}worker:{worker}"
+    `toolcall_nb.server.redis_store` says what each kind holds.
+    """
+    return f"toolcall-nb:{kind}:{name}"
 
 
 def is_wrong_type(error: object) -> bool:

@@ -21,16 +21,7 @@ from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import known_secrets
-from toolcall_nb.server.redis_keys import (
-    END_TURN,
-    TurnHead,
-    events_key,
-    head_key,
-    is_wrong_type,
-    thread_key,
-    version_of,
-    worker_key,
-)
+from toolcall_nb.server.redis_keys import END_TURN, TurnHead, is_wrong_type, redis_key, version_of
 from toolcall_nb.server.responses import Question
 from toolcall_nb.server.settings import Settings
 from toolcall_nb.server.store import DamagedThread, decode_thread, encode_thread
@@ -107,7 +98,7 @@ class FollowedTurn(ServedTurn):
 
     def __init__(self, thread: str, head: TurnHead, stored: bytes | None, clock: Callable[[], float]) -> None:
         super().__init__(thread, head.tools, head.model, ahead=sys.maxsize, clock=clock)
-        self.head, self.key = head, events_key(head.turn)
+        self.head, self.key = head, redis_key("events", head.turn)
         self.last_id = "0-0"
         self.unread_since = clock()
         self._stored = stored
@@ -140,10 +131,6 @@ class FollowedTurn(ServedTurn):
                     self.apply(change)
                 if name == END_ID and self.ended is None:  # its end is damaged
                     self.apply(TurnEnd())
-
-    def last_changes(self) -> list[Change]:
-        """Returns the changes that end a turn whose worker has ended."""
-        return ending_changes(self.log.events, _WORKER_ENDED)
 
     def end_as_damaged(self) -> None:
         """Ends the turn for readers here, since Redis does not hold its changes any more."""
@@ -188,10 +175,10 @@ class FollowedTurns:
         if (turn := self.turns.get(head.turn)) is not None:
             turn.unread_since = self._clock()
             return turn
-        key = events_key(head.turn)
+        key = redis_key("events", head.turn)
         async with self._redis.pipeline() as pipe:
             pipe.xrange(key)
-            pipe.hget(thread_key(thread), "text")
+            pipe.hget(redis_key("thread", thread), "text")
             entries, stored = results = await pipe.execute(raise_on_error=False)
         for result in results:
             if isinstance(result, Exception) and not is_wrong_type(result):
@@ -207,12 +194,12 @@ class FollowedTurns:
     async def end(self, turn: FollowedTurn) -> None:
         """Ends a turn whose worker has ended: stores what had come, and tells all readers."""
         limits = self._settings.limits
-        keys = thread_key(turn.thread), head_key(turn.thread), turn.key
+        keys = redis_key("thread", turn.thread), redis_key("turn", turn.thread), turn.key
         while turn.ended is None:
             turn.take(await self._redis.xrange(turn.key, min=f"({turn.last_id}"))
             if turn.log.is_closed:
                 return
-            changes = turn.last_changes()
+            changes = ending_changes(turn.log.events, _WORKER_ENDED)
             data, text = encode_changes(changes), self._text_after(turn, changes)
             kept = text, version_of(text), int(limits.store_seconds), int(limits.linger_seconds) + 1
             if not await self._redis.eval(END_TURN, 3, *keys, turn.last_id, END_ID, data, *kept):
@@ -241,7 +228,7 @@ class FollowedTurns:
                 del self.turns[name]
         turns = [turn for turn in self.turns.values() if turn.ended is None]
         workers = {turn.head.worker for turn in turns}
-        ended = {worker for worker in workers if not await self._redis.exists(worker_key(worker))}
+        ended = {worker for worker in workers if not await self._redis.exists(redis_key("worker", worker))}
         for turn in turns:
             if turn.head.worker in ended:
                 await self.end(turn)

@@ -43,6 +43,8 @@ _FIRST_WORD_SECONDS = 0.005
 """The longest time that a turn waits until the first word of a reply is read. Without the wait, a model that says much
 at once would keep Python's lock from the thread that sends it."""
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Mend the store, and ask again."
+_SHARE = 0.1
+"""The share of a turn's time that storing it may take: a long thread takes longer to write."""
 
 
 class ServedRun(ServedTurn):
@@ -243,10 +245,6 @@ class ServedRun(ServedTurn):
         reason = f"Nobody answered in {self._limits.question_seconds:g} s."
         for form in self.questions():
             self._pending.answer({"approval": form["approval"], "approved": False, "reason": reason})
-
-
-_SHARE = 0.1
-"""The share of a turn's time that storing it may take: a long thread takes longer to write."""
 
 
 class TurnProgress:

@@ -29,6 +29,8 @@ _BACKLOG = 2048
 _SEND_BUFFER = 256_000
 """Bytes that the system buffers for a client that does not read. Its default is megabytes, and a turn would be as far
 ahead."""
+_NETWORK_BITS = 64
+"""The bits of an IPv6 address that tell clients apart: one client has all addresses that differ only in the rest."""
 
 
 class Server:
@@ -143,10 +145,6 @@ def _bound_socket(host: str, port: int) -> socket.socket:
     return bound
 
 
-_NETWORK_BITS = 64
-"""The bits of an IPv6 address that tell clients apart: one client has all addresses that differ only in the rest."""
-
-
 def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
     """Returns a subclass of uvicorn's HTTP protocol ``base`` that closes connections.
 
@@ -166,13 +164,6 @@ def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
             self._next_check = self.loop.call_later(min(idle, closing), self._check)
             self._made = self._checked = self.loop.time()
             self._network = _network(self.client)
-            self._make_room()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._next_check.cancel()
-            super().connection_lost(exc)
-
-        def _make_room(self) -> None:
             if len(self.connections) <= limits.connections:
                 return
             waiting = [each for each in self.connections if each is not self and each._is_incomplete()]
@@ -181,6 +172,10 @@ def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
                 oldest = min(waiting, key=lambda each: (-count[each._network], each._made))
                 oldest.transport.abort()
                 self.connections.discard(oldest)  # now, since connection_lost is called only later
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._next_check.cancel()
+            super().connection_lost(exc)
 
         def _is_incomplete(self) -> bool:
             """Whether a request or its body is still to come."""
@@ -192,16 +187,12 @@ def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
                 return
             self._is_closing = self.transport.is_closing()
             if self.loop.time() - self._checked >= idle:
-                self._close_if_idle()
+                self._checked = self.loop.time()
+                is_idle = self.cycle is None or self.cycle.response_complete
+                if is_idle and self._answered is self.cycle:  # no request came since the last check
+                    self.transport.close()
+                self._answered = self.cycle if is_idle else self
             self._next_check = self.loop.call_later(min(idle, closing), self._check)
-
-        def _close_if_idle(self) -> None:
-            """Closes the connection if no request is being answered, and none came since the last check."""
-            self._checked = self.loop.time()
-            is_idle = self.cycle is None or self.cycle.response_complete
-            if is_idle and self._answered is self.cycle:
-                self.transport.close()
-            self._answered = self.cycle if is_idle else self
 
     return LimitedProtocol
 

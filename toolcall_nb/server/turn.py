@@ -179,7 +179,11 @@ class ServedTurn:
             if isinstance(change, TurnResponse):
                 self.responses.append(change)
             elif isinstance(change, OpenQuestions):
-                self._apply_questions(change.forms)
+                before, self.forms = self.forms, change.forms
+                if self._feed is not None:
+                    for call in {**before, **self.forms}:
+                        if self.forms.get(call) != before.get(call):
+                            self._feed.ask(call, self.forms.get(call))
                 self.log.wake_readers()
             else:
                 if self._feed is not None:
@@ -199,13 +203,6 @@ class ServedTurn:
 
     def _has_response(self, response: str) -> bool:
         return any(each.id == response for each in self.responses)
-
-    def _apply_questions(self, forms: Mapping[str, ApprovalForm]) -> None:
-        before, self.forms = self.forms, forms
-        changed = [call for call in {**before, **forms} if forms.get(call) != before.get(call)]
-        if self._feed is not None:
-            for call in changed:
-                self._feed.ask(call, forms.get(call))
 
     def note_reader(self, count: int) -> None:
         """Notes that a reader at another worker has taken ``count`` events."""
