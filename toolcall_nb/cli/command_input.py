@@ -80,6 +80,6 @@ def warn(name: str, diagnostics: Sequence[Diagnostic]) -> None:
 
 
 def format_diagnostic(name: str, diagnostic: Diagnostic) -> str:
-    """Returns a line with the place, the problem and what was done, without secrets."""
+    """Returns a line with file, line, column, problem and what was done, without secrets."""
     text = saved_text(f"{diagnostic.message} — {diagnostic.action}")  # such lines end up in logs
     return visible_line(f"{name}:{diagnostic.line}:{diagnostic.column}: {text}")

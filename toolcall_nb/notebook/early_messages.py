@@ -119,8 +119,8 @@ class _ShellReader:
 
     def _look(self, frames: Any) -> None:
         session = self._kernel.session
-        _, rest = session.feed_identities(frames, copy=False)
-        signature, *parts = (bytes(frame.bytes) for frame in rest[:5])
+        _, message = session.feed_identities(frames, copy=False)
+        signature, *parts = (bytes(frame.bytes) for frame in message[:5])
         kind = session.unpack(parts[0])["msg_type"]
         if kind not in ("comm_msg", "comm_close"):
             return
@@ -161,7 +161,6 @@ class _Waker:
         return cls(stream)
 
     def close(self) -> None:
-        """Ends the thread, soon."""
         self._over.set()
 
     def _watch(self) -> None:
@@ -189,33 +188,26 @@ class _ReadOnSignal:
 
         An interrupt in the middle would lose a message that was read and is not in the queue yet.
         """
-        interrupt = signal.getsignal(signal.SIGINT)
-        if interrupt is None or _is_in(frame, sys.modules[type(self._stream).__module__].__file__):
+        interrupt, file = signal.getsignal(signal.SIGINT), sys.modules[type(self._stream).__module__].__file__
+        while frame is not None and frame.f_code.co_filename != file:
+            frame = frame.f_back
+        if interrupt is None or frame is not None:
             return
         interrupts: list[tuple[int, FrameType | None]] = []
         signal.signal(signal.SIGINT, lambda *arguments: interrupts.append(arguments))
         try:
-            while not self._read_all():
-                pass
+            is_empty = False
+            while not is_empty:
+                try:
+                    self._stream.flush(select.POLLIN)
+                    is_empty = True
+                except Exception:  # more messages may be left
+                    _log.exception("The kernel could not take a message")
+                    is_empty = self._stream.closed()
         finally:
             signal.signal(signal.SIGINT, interrupt)
             if interrupts and callable(interrupt):
                 interrupt(*interrupts[0])
-
-    def _read_all(self) -> bool:
-        """Reads until nothing is left. Returns False if the kernel could not take a message, and more may be left."""
-        try:
-            self._stream.flush(select.POLLIN)
-        except Exception:
-            _log.exception("The kernel could not take a message")
-            return self._stream.closed()  # type: ignore[no-any-return]  # a boolean
-        return True
-
-
-def _is_in(frame: FrameType | None, file: str | None) -> bool:
-    while frame is not None and frame.f_code.co_filename != file:
-        frame = frame.f_back
-    return frame is not None
 
 
 class PageChannel:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.notebook.environment import Place, place_of, present_request
+from toolcall_nb.notebook.environment import Environment, find_environment, present_request
 
 if TYPE_CHECKING:
     from toolcall_nb.notebook.cell_outputs import JupyterOutput
@@ -37,6 +37,8 @@ _MODULES = (
     "toolcall_nb.notebook.live_display",
 )
 """Groups of about the same size, each with what it imports and those before it do not; the view's come first."""
+_MAGIC = "%%toolchat"
+_REST = "toolcall_nb.notebook.live_display"
 
 
 class EarlyImports:
@@ -82,10 +84,6 @@ class EarlyImports:
         self.end()
 
 
-_MAGIC = "%%toolchat"
-_REST = "toolcall_nb.notebook.live_display"
-
-
 class EarlyView(NamedTuple):
     """A widget without a run, and the output that shows it."""
 
@@ -120,7 +118,7 @@ def take_early_view() -> EarlyView | None:
 
 def _is_first(shell: Any) -> bool:
     """Whether the rest is not imported yet, a page shows widgets, and the running cell is the magic alone."""
-    if _REST in sys.modules or place_of(shell) is not Place.LIVE:
+    if _REST in sys.modules or find_environment(shell) is not Environment.LIVE:
         return False
     content = present_request(shell.kernel).get("content") or {}
     return str(content.get("code", "")).lstrip().startswith(_MAGIC)

@@ -176,10 +176,12 @@ class ToolchatMagics(Magics):
             self.notebook.threads.replay(self._transcript(text), options)
         else:
             from toolcall_nb.notebook.first_run import early_view
+            from toolcall_nb.notebook.interpolation import fill_values
 
             prompt = self._prompt(text)
             with early_view(self.shell):
-                self.notebook.threads.ask(prompt, options, self._attached(options.attach))
+                attached = fill_values(options.attach or "", self.notebook.namespace)
+                self.notebook.threads.ask(prompt, options, attached)
 
     def _prompt(self, text: str) -> str:
         from toolcall_nb.notebook.interpolation import fill
@@ -190,11 +192,6 @@ class ToolchatMagics(Magics):
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
         return fill(text.strip(), self.notebook.namespace)
-
-    def _attached(self, given: str | None) -> list[Any]:
-        from toolcall_nb.notebook.interpolation import fill_values
-
-        return [] if given is None else fill_values(given, self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
         from toolcall_nb.runs.recorded_file import read_markdown
@@ -252,9 +249,9 @@ def _check_cell(options: Namespace) -> None:
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is an option of %toolchat {command}, not of a cell.")
     if options.watch:
-        given = [name for name, value in vars(options).items() if name not in ("watch", "command") and value]
-        if given:
-            name = given[0].replace("_", "-")
+        others = [name for name, value in vars(options).items() if name not in ("watch", "command") and value]
+        if others:
+            name = others[0].replace("_", "-")
             raise UsageError(f"--watch runs the cell as Python and takes no other option, but got --{name}.")
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
@@ -262,14 +259,14 @@ def _check_cell(options: Namespace) -> None:
 
 def _check_line(command: str, options: Namespace) -> None:
     """Refuses the options that only a cell takes: ignoring them would look as if they were set."""
-    own = {"replay": ("speed", "background"), "rerun": ("go_on",), "save": ("timings",)}
-    allowed = ("command", *own.get(command, ()))
+    extra = {"replay": ("speed", "background"), "rerun": ("go_on",), "save": ("timings",)}
+    allowed = ("command", *extra.get(command, ()))
     unset = (None, False)
-    given = [
+    refused = [
         name for name, value in vars(options).items() if name not in allowed and not any(value is no for no in unset)
     ]
-    if given:
-        name = given[0]
+    if refused:
+        name = refused[0]
         hint = f" For all cells that follow: %toolchat {name} …" if name in COMMANDS else ""
         raise UsageError(f"--{name.replace('_', '-')} is an option of a cell, %%toolchat.{hint} See %toolchat?")
 

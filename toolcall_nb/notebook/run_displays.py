@@ -18,7 +18,7 @@ from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.live_runs.run import PLAYING, Run, RunDisplay
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.first_run import take_early_view
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
@@ -42,48 +42,49 @@ class CellDisplay(RunDisplay, Protocol):
 
 
 def make_display(
-    place: Place,
+    environment: Environment,
     *,
     info: str,
     on_stop: Callable[[], None],
     timings: Mapping[str, float],
     is_background: bool = False,
 ) -> CellDisplay:
-    """Makes the display for a place. If the live one fails (a broken widget installation), it is the static one."""
-    approver = approver_for(place, is_background=is_background)
-    match place:
-        case Place.LIVE | Place.CALLBACK | Place.MARIMO:
+    """Makes the display for an environment. If the live one fails (as with a broken installation), it is static."""
+    approver = approver_for(environment, is_background=is_background)
+    match environment:
+        case Environment.LIVE | Environment.CALLBACK | Environment.MARIMO:
             try:
                 from toolcall_nb.notebook.cell_outputs import JupyterOutput, MarimoOutput
                 from toolcall_nb.notebook.live_display import LiveDisplay
 
                 early = take_early_view()
-                output = early.output if early else MarimoOutput() if place is Place.MARIMO else JupyterOutput()
+                new_output = MarimoOutput if environment is Environment.MARIMO else JupyterOutput
+                output = early.output if early else new_output()
                 return LiveDisplay(
                     output,
                     info=info,
                     on_stop=on_stop,
                     timings=timings,
                     approver=None if is_background else approver,
-                    must_be_open=place is Place.CALLBACK,
+                    must_be_open=environment is Environment.CALLBACK,
                     widget=early.widget if early else None,
                 )
             except Exception:
                 _log.exception("The live view cannot be shown; the transcript comes when the run has ended")
                 return StaticDisplay(approver)
-        case Place.TERMINAL | Place.CONSOLE:
-            return TerminalDisplay(approver, can_redraw=place is Place.TERMINAL)
-        case Place.STATIC:
+        case Environment.TERMINAL | Environment.CONSOLE:
+            return TerminalDisplay(approver, can_redraw=environment is Environment.TERMINAL)
+        case Environment.STATIC:
             return StaticDisplay(approver)
 
 
-def approver_for(place: Place, *, is_background: bool = False) -> Approver:
+def approver_for(environment: Environment, *, is_background: bool = False) -> Approver:
     """Returns the approver that needs no card: it asks by ``input``, or denies where nobody can answer."""
-    if place is Place.STATIC or is_background:
+    if environment is Environment.STATIC or is_background:
         return deny_unattended
-    if place in (Place.TERMINAL, Place.CONSOLE):
+    if environment in (Environment.TERMINAL, Environment.CONSOLE):
         return TerminalApprover()
-    if place is Place.CALLBACK:
+    if environment is Environment.CALLBACK:
         return _deny_unseen
     return TerminalApprover(say=lambda text: print(saved_text(text)))  # what a cell prints stays in the notebook
 
@@ -169,20 +170,17 @@ def ask_in_notebook(call: ToolCall, chat: Chat, run: Run | None, shell: Any) -> 
     if run is not None and run.is_running:
         return run.display.ask(call, lambda: chat.is_stopping)
     played = PLAYING.get()
-    if played is not None and played.is_running and _has_card(played, call):
-        return played.display.ask(call, lambda: chat.is_stopping)
-    place = place_of(shell)
-    return _ask_in_own_card(call, chat) if place is Place.CALLBACK else approver_for(place)(call)
-
-
-def _has_card(run: Run, call: ToolCall) -> bool:
-    shown = run.display.transcript.calls.get(call.id)
-    return shown is not None and (shown.name, shown.approval) == (call.name, call.approval)
+    if played is not None and played.is_running:
+        card_call = played.display.transcript.calls.get(call.id)
+        if card_call is not None and (card_call.name, card_call.approval) == (call.name, call.approval):
+            return played.display.ask(call, lambda: chat.is_stopping)
+    environment = find_environment(shell)
+    return _ask_in_own_card(call, chat) if environment is Environment.CALLBACK else approver_for(environment)(call)
 
 
 def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
     """Shows a run that has only this call and the answer."""
-    display = make_display(Place.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
+    display = make_display(Environment.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
     approval = call.approval.id if call.approval is not None else call.id
     display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
     display.show(ev.ToolApprovalRequest(approval, call.id))

@@ -86,12 +86,12 @@ class _SessionTools(Registry):
         return registry[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, tool in list(registry.items()) if not _is_own(tool))
+        return (name for name, tool in list(registry.items()) if not _is_built_in(tool))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-def _is_own(tool: Tool) -> bool:
-    own = built_in_tool(tool.name)
-    return own is not None and own.function is tool.function
+def _is_built_in(tool: Tool) -> bool:
+    built_in = built_in_tool(tool.name)
+    return built_in is not None and built_in.function is tool.function

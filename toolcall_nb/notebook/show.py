@@ -14,8 +14,8 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.live_runs.run import Run, Stoppable
-from toolcall_nb.notebook.cell_outputs import MarimoOutput, marimo_cell, shown_in_marimo
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.cell_outputs import MarimoOutput, running_marimo_cell
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.render.run_footer import info_line
@@ -27,6 +27,13 @@ from toolcall_nb.tools.ipython_shell import ipython_shell
 if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import Transcript
+_log = logger("toolcall_nb.notebook")
+_LATE = (
+    "This stream is read after the end of its cell, and nobody is there to see it. "
+    "Write `await show(stream)`, and the cell waits for its end."
+)
+_tasks: set[asyncio.Task[None]] = set()
+"""The tasks that run. A loop holds its tasks only weakly."""
 
 
 def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
@@ -46,23 +53,13 @@ def show(thing: Any, *, dialect: str | None = None) -> ShowHandle:
     running loop plays an asynchronous stream, also after the end of the cell; ``await show(stream)`` waits for its end.
     Raises `UsageError` for anything else. No SDK is imported.
     """
-    found = recognise_run(thing, dialect, "show")
-    if isinstance(found, Transcript):
-        put(found)
-        return ShowHandle(lambda: found)
-    if found.must_be_awaited:
-        return play_async(found.events_async(), found.name)
-    return play(found.events(), found.name)
-
-
-_log = logger("toolcall_nb.notebook")
-
-_LATE = (
-    "This stream is read after the end of its cell, and nobody is there to see it. "
-    "Write `await show(stream)`, and the cell waits for its end."
-)
-_tasks: set[asyncio.Task[None]] = set()
-"""The tasks that run. A loop holds its tasks only weakly."""
+    run = recognise_run(thing, dialect, "show")
+    if isinstance(run, Transcript):
+        put(run)
+        return ShowHandle(lambda: run)
+    if run.must_be_awaited:
+        return play_async(run.events_async(), run.name)
+    return play(run.events(), run.name)
 
 
 class ShowHandle:
@@ -96,7 +93,7 @@ class ShowHandle:
     def _display_(self) -> Any:
         """Returns what marimo displays in place of all that the cell has shown: the same again, or the transcript."""
         is_shown = self._cell is not None and self._cell is _cell()
-        return shown_in_marimo(self._cell) if is_shown else self.transcript
+        return self._cell.output.stack() if is_shown else self.transcript
 
     @property
     def transcript(self) -> Transcript:
@@ -122,13 +119,18 @@ class ShowHandle:
 
 def play(events: Generator[Event, None, None], name: str) -> ShowHandle:
     """Shows the events of a stream until it ends or is stopped, and closes it."""
-    stoppable = Stoppable(events)
-    run = Run(lambda _: iter(stoppable), stop=stoppable.stop, info=lambda run: _info(name, run.display.transcript))
+    run = stream_run(events, name)
     try:
-        run.play(make_display(place_of(ipython_shell()), info=name, on_stop=run.stop, timings={}))
+        run.play(make_display(find_environment(ipython_shell()), info=name, on_stop=run.stop, timings={}))
     finally:
         close_quietly(events)
     return ShowHandle(lambda: run.display.transcript)
+
+
+def stream_run(events: Generator[Event, None, None], name: str) -> Run:
+    """Returns the run of a stream, which can be stopped."""
+    stoppable = Stoppable(events)
+    return Run(lambda _: iter(stoppable), stop=stoppable.stop, info=lambda run: _info(name, run.display.transcript))
 
 
 def play_async(events: AsyncGenerator[Event, None], name: str) -> ShowHandle:
@@ -143,7 +145,7 @@ def play_async(events: AsyncGenerator[Event, None], name: str) -> ShowHandle:
     run.stop = lambda: loop.call_soon_threadsafe(task.cancel)
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
-    if place_of(ipython_shell()) is Place.STATIC:
+    if find_environment(ipython_shell()) is Environment.STATIC:
         _warn_if_unfinished(task)
     return ShowHandle(lambda: run.display.transcript, task, run.display.note_wait)
 
@@ -153,7 +155,7 @@ def put(transcript: Transcript) -> None:
     from IPython.display import display
 
     shell = ipython_shell()
-    if place_of(shell) is Place.MARIMO:
+    if find_environment(shell) is Environment.MARIMO:
         MarimoOutput().show_static(saved_bundle(transcript, include={"text/html"}))
     elif shell is None:
         print(saved_bundle(transcript, include={"text/plain"})["text/plain"])
@@ -170,7 +172,7 @@ class _AsyncRun:
         self._name = name
         self._has_failed = False
         self.display = make_display(
-            place_of(ipython_shell()), info=name, on_stop=lambda: self.stop(), timings={}, is_background=True
+            find_environment(ipython_shell()), info=name, on_stop=lambda: self.stop(), timings={}, is_background=True
         )
 
     async def play(self) -> None:
@@ -235,6 +237,6 @@ def _info(name: str, transcript: Transcript) -> str:
 
 def _cell() -> Any:
     """Returns what stands for the run of the running cell: IPython's number of it, or marimo's object. Else None."""
-    if place_of(ipython_shell()) is Place.MARIMO:
-        return marimo_cell()
+    if find_environment(ipython_shell()) is Environment.MARIMO:
+        return running_marimo_cell()[1]
     return getattr(ipython_shell(), "execution_count", None)

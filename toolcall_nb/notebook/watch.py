@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.live_runs.run import Run, interrupt_thread
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.render.saved_output import saved_bundle
@@ -27,9 +27,15 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.recording import Recording
     from toolcall_nb.core.transcript import ToolCalls, Transcript
+    from toolcall_nb.watching.session import WatchSession
 
 
 _NAME = "watched"
+_VARIABLE = "watched"
+_AWAITS = (
+    "A cell with --watch cannot await at its top level. Write this around the code instead: "
+    "with toolcall_nb.watch() as run:"
+)
 
 
 def watch(tracer_provider: Any = None) -> WatchedRun:
@@ -55,7 +61,7 @@ def watch(tracer_provider: Any = None) -> WatchedRun:
 class WatchedRun:
     """A run that is watched, and what was seen of it, also afterwards. As the value of a cell it shows that again."""
 
-    def __init__(self, session: Any, tracer_provider: Any) -> None:
+    def __init__(self, session: WatchSession, tracer_provider: Any) -> None:
         self._session = session
         self._provider = tracer_provider
         self._run: Run | None = None
@@ -72,13 +78,13 @@ class WatchedRun:
         if self._run is not None:
             raise UsageError("A watch is for one block of code. Make a new one: with toolcall_nb.watch() as run.")
         body = threading.current_thread()
-        place = place_of(ipython_shell())
+        environment = find_environment(ipython_shell())
         self._run = Run(self._events, stop=lambda: None, info=lambda _: self._info())
         self._display = make_display(
-            place, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
+            environment, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
         )
         self._session.begin(self._provider)
-        self._is_foreground = place is Place.STATIC
+        self._is_foreground = environment is Environment.STATIC
         if not self._is_foreground:
             self._run.play_in_background(self._display)
         return self
@@ -98,8 +104,7 @@ class WatchedRun:
     @property
     def transcript(self) -> Transcript:
         """The transcript so far."""
-        found: Transcript = self._session.transcript
-        return found
+        return self._session.transcript
 
     @property
     def calls(self) -> ToolCalls:
@@ -109,18 +114,15 @@ class WatchedRun:
     @property
     def recording(self) -> Recording:
         """The events with their times."""
-        found: Recording = self._session.recording
-        return found
+        return self._session.recording
 
     @property
     def left_out(self) -> int:
         """The number of spans that were too many, and not read."""
-        found: int = self._session.left_out
-        return found
+        return self._session.left_out
 
     def _events(self, show: Any) -> Iterator[Event]:
-        found: Iterator[Event] = self._session.events()
-        return found
+        return self._session.events()
 
     def _info(self) -> str:
         transcript = self.transcript
@@ -129,13 +131,6 @@ class WatchedRun:
         if not transcript:
             more = "no call of a model or tool"
         return " · ".join(filter(None, (info_line(name, transcript), more)))
-
-
-_VARIABLE = "watched"
-_AWAITS = (
-    "A cell with --watch cannot await at its top level. Write this around the code instead: "
-    "with toolcall_nb.watch() as run:"
-)
 
 
 def run_watched_cell(shell: Any, cell: str) -> None:
@@ -155,8 +150,8 @@ def run_watched_cell(shell: Any, cell: str) -> None:
     if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
         raise UsageError(_AWAITS)
     with watch() as run:
-        known = shell.user_ns.get(_VARIABLE)
-        if known is None or isinstance(known, type(run)):
+        value = shell.user_ns.get(_VARIABLE)
+        if value is None or isinstance(value, type(run)):
             shell.user_ns[_VARIABLE] = run
         for code in codes:
             exec(code, shell.user_global_ns, shell.user_ns)
