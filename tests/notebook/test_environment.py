@@ -1,4 +1,4 @@
-"""The place of a run is recognised by the request that runs its cell."""
+"""The environment of a run is recognised by the request that runs its cell."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def weather(city: str) -> str:
 ASK = "%%toolchat --approve ask --new\nWhat is the weather in Rome?"
 
 
-def place(request: dict[str, Any]) -> Environment:
+def environment(request: dict[str, Any]) -> Environment:
     return find_environment(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: request)))
 
 
@@ -50,8 +50,8 @@ def test_jupyterlites_kernel_names_no_channel() -> None:
     ],
     ids=["a console", "a notebook's server", "nobody", "a page", "no session", "no header", "no request"],
 )
-def test_the_request_tells_the_place(request_: dict[str, Any], expected: Environment) -> None:
-    assert place(request_) is expected
+def test_the_request_tells_the_environment(request_: dict[str, Any], expected: Environment) -> None:
+    assert environment(request_) is expected
 
 
 @pytest.mark.parametrize(("is_running", "expected"), [(True, Environment.MARIMO), (False, Environment.TERMINAL)])

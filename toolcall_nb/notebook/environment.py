@@ -1,4 +1,4 @@
-"""Where a cell runs, `Environment` and `find_environment`, and the request to run it, `present_request`.
+"""The environment in which a cell runs, `find_environment`, and the request to run it, `present_request`.
 
 Imported when the extension is loaded, so it imports little.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class Environment(Enum):
-    """Where a cell runs, which decides how its run is shown."""
+    """The environment of a cell, which decides how its run is shown."""
 
     LIVE = "live"
     """A notebook with a person: a widget, and static output when the run has ended."""
@@ -28,7 +28,7 @@ class Environment(Enum):
 
 
 def find_environment(shell: Any) -> Environment:
-    """Returns where ``shell`` runs its present cell or callback; None is a program without IPython.
+    """Returns the environment of the present cell or callback of ``shell``; None is a program without IPython.
 
     The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false from
     nbclient (jupyter-client's messaging specification, execute_request). A page's message to a widget does not say it.

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from toolcall_nb.notebook.cell_outputs import JupyterOutput
     from toolcall_nb.notebook.widget import TranscriptWidget
 
-
 _MODULES = (
     "ipywidgets",
     "anywidget",
@@ -38,7 +37,7 @@ _MODULES = (
 )
 """Groups of about the same size, each with what it imports and those before it do not; the view's come first."""
 _MAGIC = "%%toolchat"
-_REST = "toolcall_nb.notebook.live_display"
+_LIVE_DISPLAY = "toolcall_nb.notebook.live_display"
 
 
 class EarlyImports:
@@ -118,7 +117,7 @@ def take_early_view() -> EarlyView | None:
 
 def _is_first(shell: Any) -> bool:
     """Whether the rest is not imported yet, a page shows widgets, and the running cell is the magic alone."""
-    if _REST in sys.modules or find_environment(shell) is not Environment.LIVE:
+    if _LIVE_DISPLAY in sys.modules or find_environment(shell) is not Environment.LIVE:
         return False
     content = present_request(shell.kernel).get("content") or {}
     return str(content.get("code", "")).lstrip().startswith(_MAGIC)

@@ -69,11 +69,14 @@ def _look_up(name: str, path: str, namespace: Mapping[str, Any]) -> Any:
     return value
 
 
+def unquoted(text: str) -> str:
+    """Returns a text without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+
+
 def _key(text: str) -> int | str:
     """Parses a key as `str.format` does: digits are a number. It may also be quoted."""
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+    return int(text) if _INTEGER.fullmatch(text) else unquoted(text)
 
 
 def _reason(error: Exception) -> str:

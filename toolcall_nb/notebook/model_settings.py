@@ -18,6 +18,7 @@ from toolcall_nb import models
 from toolcall_nb.agents.recognise import find_framework
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.interpolation import unquoted
 from toolcall_nb.redaction import masked
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class ModelSettings(Struct, frozen=True):
         if masked(written) != written:
             raise UsageError(f"{name}= holds what looks like a key, which would stay in the notebook. {_NO_KEY}")
         if name in ("base_url", "wire"):
-            address = _plain(written)
+            address = unquoted(written)
             if name == "base_url" and address and not re.match(r"https?://[^\s/]", address):
                 raise UsageError(
                     f"base_url= takes an address that begins with http:// or https://, not {address!r:.100}."
@@ -148,11 +149,7 @@ def _value(name: str, written: str) -> Any:
             raise UsageError(f"The value of {name}= is no JSON: {error}") from None
     from toolcall_nb.markdown.yaml_body import resolve_plain
 
-    return resolve_plain(written) if _plain(written) == written else _plain(written)
-
-
-def _plain(written: str) -> str:
-    return written[1:-1] if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"" else written
+    return resolve_plain(written) if unquoted(written) == written else unquoted(written)
 
 
 def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:

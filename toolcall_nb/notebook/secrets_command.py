@@ -27,18 +27,6 @@ def run_secrets_command(words: str, transcript: Transcript, namespace: Mapping[s
             register_secret(_value(name, namespace), name)
         case _:
             raise UsageError(_USAGE)
-    return _describe(transcript)
-
-
-def _value(name: str, namespace: Mapping[str, Any]) -> str:
-    """Returns the value of a variable. The error does not repeat the name, which may be a secret itself."""
-    value = os.environ.get(name) or namespace.get(name)
-    if not isinstance(value, str) or not name.isidentifier():
-        raise UsageError(f"There is no variable of that name that holds a text. {_USAGE}")
-    return value
-
-
-def _describe(transcript: Transcript) -> str:
     secrets = known_secrets()
     names = sorted({name for name in secrets.values() if name is not None})
     unnamed = sum(name is None for name in secrets.values())
@@ -51,3 +39,11 @@ def _describe(transcript: Transcript) -> str:
         kind = "what looks like one" if mark == MASK else mark.removeprefix("[masked: ").removesuffix("]")
         lines.append(f"in this thread: {kind}, {format_count(number, 'times')}")
     return "\n".join(lines)
+
+
+def _value(name: str, namespace: Mapping[str, Any]) -> str:
+    """Returns the value of a variable. The error does not repeat the name, which may be a secret itself."""
+    value = os.environ.get(name) or namespace.get(name)
+    if not isinstance(value, str) or not name.isidentifier():
+        raise UsageError(f"There is no variable of that name that holds a text. {_USAGE}")
+    return value

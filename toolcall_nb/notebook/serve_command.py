@@ -39,7 +39,17 @@ class NotebookServer:
         if self._server is not None and self._server.is_running:
             raise UsageError(f"{self._server.address} serves already. End it with %toolchat serve stop.")
         token = secrets.token_urlsafe(24) if is_started_by_jupyter() else None
-        self._server = Server(_settings(chat, token), port=int(words or _PORT))
+        settings = Settings(
+            models={chat.model_name: chat.model},
+            tools=_SessionTools() if chat.tools is registry else chat.tools,
+            system=chat.system,
+            dialect=chat.dialect,
+            approval_mode=chat.approval_mode,
+            max_steps=chat.max_steps,
+            speed=chat.speed,
+            proxy_token=token,
+        )
+        self._server = Server(settings, port=int(words or _PORT))
         self._server.start()
         through = proxied_address(self._server.port)
         if through is not None:
@@ -62,19 +72,6 @@ def _display_link(address: str) -> None:
     link = f'<a href="{escape(address)}" target="_blank" rel="noopener">{escape(address.partition("#")[0])}</a>'
     bundle = {"text/plain": f"In a browser: {address}", "text/html": f"In a browser: {link}"}
     display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
-
-
-def _settings(chat: Chat, proxy_token: str | None) -> Settings:
-    return Settings(
-        models={chat.model_name: chat.model},
-        tools=_SessionTools() if chat.tools is registry else chat.tools,
-        system=chat.system,
-        dialect=chat.dialect,
-        approval_mode=chat.approval_mode,
-        max_steps=chat.max_steps,
-        speed=chat.speed,
-        proxy_token=proxy_token,
-    )
 
 
 class _SessionTools(Registry):

@@ -42,6 +42,8 @@ _WORKER_ENDED = (
     "The worker that was answering has ended. What had come is kept in the thread; send the message again for a whole "
     "answer."
 )
+_UNREAD_SECONDS = 10.0
+"""How long a turn is followed without a reader."""
 
 
 def encode_changes(changes: Iterable[Change]) -> bytes:
@@ -157,10 +159,6 @@ def ending_events(log: Sequence[Event], why: str) -> list[Event]:
 
 def _number(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])
-
-
-_UNREAD_SECONDS = 10.0
-"""How long a turn is followed without a reader."""
 
 
 class FollowedTurns:

@@ -1,6 +1,6 @@
-"""A turn that runs on the server: `ServedRun`. It has a thread until it ends, and is stopped if nobody reads it.
+"""A turn that runs on the server: `ServedRun`. `TurnProgress` stores it while it runs.
 
-`TurnProgress` stores it while it runs.
+A turn occupies an OS thread until it ends, and is stopped if nobody reads it.
 """
 
 from __future__ import annotations

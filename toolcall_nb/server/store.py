@@ -1,8 +1,8 @@
 """The store of a server's threads and turns: `Store`, and `ThreadStore` for a server of one worker.
 
-It writes threads on disk, one portable Markdown file a thread, atomically. A thread's id is checked before
-it becomes a file name, and nothing else of a request does. The id is also in the file's front matter: a file system
-that takes ``A`` and ``a`` for one name cannot mix up two threads.
+`ThreadStore` writes one portable Markdown file a thread, atomically. A thread's id is checked before it becomes a file
+name, and nothing else of a request does. The id is also in the file's front matter: a file system that takes ``A`` and
+``a`` for one name cannot mix up two threads.
 """
 
 from __future__ import annotations
