@@ -328,6 +328,7 @@ def test_an_ended_turn_is_forgotten_after_a_while_but_not_its_thread() -> None:
 
 def test_ended_turns_are_kept_up_to_a_size_and_the_oldest_go_first() -> None:
     timed = Timed(Echo(), limits={"linger_bytes": 15_000})
+    eventually(lambda: timed.run.ended is not None)
     for thread in ("u", "v"):
         timed.pass_time(1)
         run = timed.threads.begin(TurnRequest(wire="chat", thread=thread, run_id="r", prompt="Go"))
