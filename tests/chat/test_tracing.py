@@ -20,7 +20,7 @@ from opentelemetry.semconv._incubating.attributes import error_attributes, gen_a
 from opentelemetry.util.genai import types as genai
 
 from toolcall_nb import Chat, Transcript, read
-from toolcall_nb.chat.tracing import trace_turn
+from toolcall_nb.chat.turn import trace_turn
 from toolcall_nb.chat.turn_spans import PROVIDERS
 from toolcall_nb.chat.turn_trace import UNTRACED
 from toolcall_nb.core import events as ev

@@ -14,8 +14,8 @@ import pytest
 from IPython.core.events import EventManager, available_events
 
 from tests.support.kernels import Messages, running_kernel
-from toolcall_nb.notebook import early_imports
-from toolcall_nb.notebook.early_imports import EarlyImports
+from toolcall_nb.notebook import first_run
+from toolcall_nb.notebook.first_run import EarlyImports
 
 FIRST, SECOND = "early_first", "early_second"
 
@@ -28,7 +28,7 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EventMan
             "from tests.notebook.test_early_imports import imported\nimported(__name__)\n"
         )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(early_imports, "_MODULES", (FIRST, SECOND))
+    monkeypatch.setattr(first_run, "_MODULES", (FIRST, SECOND))
     GATES.update({name: threading.Event() for name in (FIRST, SECOND)})
     BEGUN.update({name: threading.Event() for name in (FIRST, SECOND)})
     shell: Any = None

@@ -1,4 +1,4 @@
-"""The place of a run is recognised by the request that runs its cell."""
+"""The environment of a run is recognised by the request that runs its cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from jupyter_client.session import Session
 
 from tests.support.kernels import Messages, running_kernel
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 
 WEATHER = """from toolcall_nb import tool
 %load_ext toolcall_nb
@@ -23,8 +23,8 @@ def weather(city: str) -> str:
 ASK = "%%toolchat --approve ask --new\nWhat is the weather in Rome?"
 
 
-def place(request: dict[str, Any]) -> Place:
-    return place_of(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: request)))
+def environment(request: dict[str, Any]) -> Environment:
+    return find_environment(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda channel: request)))
 
 
 def pythons_request(*, attended: bool = True, **metadata: Any) -> dict[str, Any]:
@@ -34,32 +34,32 @@ def pythons_request(*, attended: bool = True, **metadata: Any) -> dict[str, Any]
 
 def test_jupyterlites_kernel_names_no_channel() -> None:
     request = {"header": {"msg_id": "6f1c", "session": "0a2b"}, "content": {"allow_stdin": True}}
-    assert place_of(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: request))) is Place.LIVE
+    assert find_environment(SimpleNamespace(kernel=SimpleNamespace(get_parent=lambda: request))) is Environment.LIVE
 
 
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        (pythons_request(), Place.CONSOLE),
-        (pythons_request(cellId="c"), Place.LIVE),
-        (pythons_request(attended=False), Place.STATIC),
-        ({"header": {"msg_id": "6f1c", "session": "0a2b"}, "content": {"allow_stdin": True}}, Place.LIVE),
-        ({"header": {"msg_id": "6f1c"}, "content": {"allow_stdin": True}}, Place.LIVE),
-        ({"content": {"allow_stdin": True}}, Place.LIVE),
-        ({}, Place.STATIC),
+        (pythons_request(), Environment.CONSOLE),
+        (pythons_request(cellId="c"), Environment.LIVE),
+        (pythons_request(attended=False), Environment.STATIC),
+        ({"header": {"msg_id": "6f1c", "session": "0a2b"}, "content": {"allow_stdin": True}}, Environment.LIVE),
+        ({"header": {"msg_id": "6f1c"}, "content": {"allow_stdin": True}}, Environment.LIVE),
+        ({"content": {"allow_stdin": True}}, Environment.LIVE),
+        ({}, Environment.STATIC),
     ],
     ids=["a console", "a notebook's server", "nobody", "a page", "no session", "no header", "no request"],
 )
-def test_the_request_tells_the_place(request_: dict[str, Any], expected: Place) -> None:
-    assert place(request_) is expected
+def test_the_request_tells_the_environment(request_: dict[str, Any], expected: Environment) -> None:
+    assert environment(request_) is expected
 
 
-@pytest.mark.parametrize(("is_running", "expected"), [(True, Place.MARIMO), (False, Place.TERMINAL)])
+@pytest.mark.parametrize(("is_running", "expected"), [(True, Environment.MARIMO), (False, Environment.TERMINAL)])
 def test_without_ipython_marimo_says_whether_its_kernel_runs(
-    monkeypatch: pytest.MonkeyPatch, is_running: bool, expected: Place
+    monkeypatch: pytest.MonkeyPatch, is_running: bool, expected: Environment
 ) -> None:
     monkeypatch.setitem(sys.modules, "marimo", SimpleNamespace(running_in_notebook=lambda: is_running))
-    assert place_of(None) is expected
+    assert find_environment(None) is expected
 
 
 def of_type(messages: Messages, name: str) -> Messages:

@@ -25,7 +25,7 @@ from tests.support.sdk_replies import (
 from tests.support.shells import the_shell
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.notebook import hooks
-from toolcall_nb.notebook.environment import Place
+from toolcall_nb.notebook.environment import Environment
 from toolcall_nb.notebook.magic import ToolchatMagics
 
 ASK: dict[str, Any] = {"model": "tiny", "messages": [{"role": "user", "content": "How is Oslo?"}]}
@@ -96,7 +96,7 @@ def test_messages_and_replies_as_dictionaries_do_too(
 ) -> None:
     assert forms(shell, thing) == {}
     assert "It is sunny." in capsys.readouterr().out
-    monkeypatch.setattr(hooks, "place_of", lambda _: Place.STATIC)
+    monkeypatch.setattr(hooks, "find_environment", lambda _: Environment.STATIC)
     found = forms(shell, thing)
     assert set(found) == KINDS
     assert "It is sunny." in found["text/html"]
@@ -286,7 +286,7 @@ def test_a_hook_that_fails_gives_way_to_the_plain_form_and_is_logged(
     shell: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from toolcall_nb.notebook import show
-    from toolcall_nb.redaction import saved_output as saved
+    from toolcall_nb.render import saved_output as saved
 
     def broken(*_: Any, **__: Any) -> Any:
         raise OSError("broken")

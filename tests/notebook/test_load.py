@@ -56,7 +56,7 @@ def test_loading_brings_the_magics_and_nothing_heavy() -> None:
 
 
 def test_the_view_of_the_first_run_brings_nothing_that_renders() -> None:
-    modules = loaded_by("import toolcall_nb.notebook.widget, toolcall_nb.notebook.early_view")
+    modules = loaded_by("import toolcall_nb.notebook.widget, toolcall_nb.notebook.first_run")
     brought = {name.partition(".")[0] for name in modules} & set(HEAVY)
     assert brought == {"anywidget", "ipywidgets"}
     assert len([name for name in modules if name.startswith("toolcall_nb")]) <= 25

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from toolcall_nb.notebook import page_channel
-from toolcall_nb.notebook.page_channel import PageChannel
+from toolcall_nb.notebook import early_messages
+from toolcall_nb.notebook.early_messages import PageChannel
 from toolcall_nb.threads import interrupts
 
 
@@ -56,7 +56,7 @@ def browser(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setitem(sys.modules, "js", js)
     monkeypatch.setitem(sys.modules, "pyodide", ModuleType("pyodide"))
     monkeypatch.setitem(sys.modules, "pyodide.ffi", ffi)
-    monkeypatch.setattr(page_channel, "IN_BROWSER", True)
+    monkeypatch.setattr(early_messages, "IN_BROWSER", True)
     return ffi
 
 
@@ -76,7 +76,7 @@ def test_there_is_no_channel_outside_of_a_browser_or_in_one_that_cannot_switch_s
     vars(browser)["can_run_sync"] = lambda: False
     assert PageChannel.open("run-2", print) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_channel, "IN_BROWSER", False)
+        patch.setattr(early_messages, "IN_BROWSER", False)
         vars(browser)["can_run_sync"] = lambda: True
         assert PageChannel.open("run-2", print) is None
 

@@ -29,7 +29,7 @@ from toolcall_nb import Chat, Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import DataPart, ErrorPart, State, TextPart
 from toolcall_nb.errors import UsageError, WireError
-from toolcall_nb.notebook.stream_display import ShowHandle
+from toolcall_nb.notebook.show import ShowHandle
 from toolcall_nb.render.saved_output import saved_bundle
 from toolcall_nb.stages import block_from_dict, to_stages
 
@@ -593,7 +593,7 @@ def test_where_nobody_looks_on_a_stream_that_outlives_its_cell_says_what_to_writ
 def test_a_display_that_fails_is_logged_once_and_the_stream_goes_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from toolcall_nb.notebook import stream_display as shown
+    from toolcall_nb.notebook import show as shown
 
     class Face:
         transcript = Transcript()

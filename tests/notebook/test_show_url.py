@@ -18,7 +18,7 @@ from toolcall_nb import Transcript, show
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, TextPart
 from toolcall_nb.models.callable_models import CallableModel
-from toolcall_nb.notebook.stream_display import ShowHandle
+from toolcall_nb.notebook.show import ShowHandle
 
 QUESTION = "What is the weather in Lisbon?"
 ANSWER = CONVERSATION[[isinstance(event, ev.Finish) for event in CONVERSATION].index(True) + 1 :]

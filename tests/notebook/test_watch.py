@@ -90,7 +90,7 @@ def test_an_error_in_a_cell_with_watch_is_that_of_the_cell(kernel: Kernel) -> No
     assert [kind for kind, _ in kinds] == ["display_data", "error"]
     report = "\n".join(next(m["content"]["traceback"] for m in messages if m["msg_type"] == "error"))
     assert "1 / 0" in report
-    assert "watched_cell.py" not in report
+    assert "watch.py" not in report
 
 
 def test_a_cell_that_awaits_or_has_other_options_is_refused_with_what_to_do() -> None:

@@ -21,7 +21,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.config import Config
-from toolcall_nb.notebook.environment import Place
+from toolcall_nb.notebook.environment import Environment
 from toolcall_nb.redaction import registered_secrets as secrets
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import known_secrets, mask
@@ -138,7 +138,7 @@ class Says:
 def displayed(shell: Any, cell: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
     with monkeypatch.context() as patch:
-        patch.setattr("toolcall_nb.notebook.conversations.place_of", lambda _: Place.STATIC)
+        patch.setattr("toolcall_nb.notebook.conversations.find_environment", lambda _: Environment.STATIC)
         patch.setattr("IPython.display.display", lambda bundle, **_: found.append(bundle))
         patch.setattr("IPython.core.getipython.get_ipython", lambda: shell)
         assert shell.run_cell(cell).success

@@ -28,7 +28,7 @@ from tests.support.strategies import json_values
 from toolcall_nb.errors import UsageError
 from toolcall_nb.server.app import application
 from toolcall_nb.server.command import TOKEN_VARIABLE, add_options, server_settings
-from toolcall_nb.server.guards import is_json_type
+from toolcall_nb.server.middleware import is_json_type
 from toolcall_nb.server.requests import RequestReader, json_object, read_approval
 from toolcall_nb.server.responses import Problem
 from toolcall_nb.server.serving import Server

@@ -31,11 +31,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.server.conversations import ServedThreads
-from toolcall_nb.server.event_log import EventLog, LogReader, event_size
+from toolcall_nb.server.event_log import EventLog, LogReader, StreamTimer, event_size
 from toolcall_nb.server.requests import TurnRequest
 from toolcall_nb.server.served_run import ServedRun
 from toolcall_nb.server.serving import Server
-from toolcall_nb.server.stream_timer import StreamTimer
 
 STREAMS = 500
 
@@ -311,6 +310,7 @@ def test_an_ended_turn_is_forgotten_after_a_while_but_not_its_thread() -> None:
 
 def test_ended_turns_are_kept_up_to_a_size_and_the_oldest_go_first() -> None:
     timed = Timed(Echo(), limits={"linger_bytes": 15_000})
+    eventually(lambda: timed.run.ended is not None)
     for thread in ("u", "v"):
         timed.pass_time(1)
         run = timed.threads.begin(TurnRequest(wire="chat", thread=thread, run_id="r", prompt="Go"))

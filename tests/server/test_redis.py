@@ -21,7 +21,7 @@ from tests.support.servers import PATIENCE, Gated, ask, call, client_of, data_of
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.server import redis_writer
+from toolcall_nb.server import redis_journal
 from toolcall_nb.server.redis_store import RedisStore
 from toolcall_nb.server.redis_turns import decode_changes, encode_changes
 from toolcall_nb.server.serving import Server
@@ -397,7 +397,7 @@ def test_secrets_are_masked_in_stored_threads_and_the_password_in_errors_and_log
 
 
 def test_without_redis_a_request_is_a_problem_and_a_turn_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis_writer, "_GIVE_UP_SECONDS", 1.0)
+    monkeypatch.setattr(redis_journal, "_GIVE_UP_SECONDS", 1.0)
     gate = threading.Event()
     with running_redis() as url:
         server = Server(settings(Gated([*words("One"), gate, *words("two", "u")]), store=url), port=0)
@@ -495,7 +495,7 @@ def test_changes_of_a_wrong_type_do_not_stop_their_thread(redis: str, caplog: py
 def test_changes_that_become_damaged_end_their_turn_alone(
     redis: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(redis_writer, "_GIVE_UP_SECONDS", 1.0)
+    monkeypatch.setattr(redis_journal, "_GIVE_UP_SECONDS", 1.0)
     gates = threading.Event(), threading.Event()
     models = Gated([*words("One"), gates[0], *words("two", "u")], [*words("Three"), gates[1], *words("four", "u")])
     with (

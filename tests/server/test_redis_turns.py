@@ -12,12 +12,12 @@ from toolcall_nb import wire
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.server.command import STORE_VARIABLE, add_options, server_settings
+from toolcall_nb.server.redis_journal import RedisJournal
 from toolcall_nb.server.redis_keys import TurnHead, redis_address
 from toolcall_nb.server.redis_turns import (
     CHANGES,
     END_ID,
     FollowedTurn,
-    RedisJournal,
     decode_changes,
     encode_changes,
     ending_events,

@@ -21,8 +21,7 @@ from tests.support.strategies import transcripts
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Message, TextPart, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.server.progress import TurnProgress
-from toolcall_nb.server.served_run import ServedRun
+from toolcall_nb.server.served_run import ServedRun, TurnProgress
 from toolcall_nb.server.serving import Server
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.store import DamagedThread, ThreadStore, is_thread_id
@@ -122,10 +121,10 @@ def test_a_kill_in_the_middle_of_a_write_leaves_a_whole_file(tmp_path: Path) -> 
         writer.wait()
         writer.stdout.close()
         store = ThreadStore(tmp_path)
-        transcript, lock = store.load("t"), store.claim()
+        transcript = store.load("t")
         assert transcript is not None
-        assert lock is not None
-        lock.release()
+        store.lock()
+        store.close()
         first, *_, last = transcript.messages[0].text.split(" ")[1:]
         assert first == last
         seen.add(first)
@@ -324,7 +323,7 @@ def test_a_turn_that_is_stored_while_it_runs_takes_a_tenth_of_its_time(monkeypat
         now += 1.0
         stored.append(transcript)
 
-    monkeypatch.setattr("toolcall_nb.server.progress.time.monotonic", lambda: now)
+    monkeypatch.setattr("toolcall_nb.server.served_run.time.monotonic", lambda: now)
     progress = TurnProgress("t", save)
     for length in range(1, 1001):
         now += 0.1

@@ -75,12 +75,12 @@ def rendered() -> None:
 
 def live() -> None:
     from toolcall_nb import Transcript
-    from toolcall_nb.notebook.environment import Place
+    from toolcall_nb.notebook.environment import Environment
     from toolcall_nb.notebook.live_display import LiveDisplay
     from toolcall_nb.notebook.run_displays import make_display
 
     transcript = Transcript.from_markdown(RICH)
-    face = make_display(Place.LIVE, info="x", on_stop=lambda: None, timings={})
+    face = make_display(Environment.LIVE, info="x", on_stop=lambda: None, timings={})
     assert isinstance(face, LiveDisplay)
     for event in transcript.events():
         face.show(event)

@@ -291,15 +291,15 @@ FAULTS = (
     ),
     Fault(
         "the server answers to any host's name",
-        "server/guards.py",
+        "server/middleware.py",
         'or "*" in hosts):',
         "or True):",
         "tests/server/test_guards.py",
     ),
     Fault(
         "the server takes any token",
-        "server/guards.py",
-        "or not hmac.compare_digest(given.strip().encode(), token.encode())",
+        "server/middleware.py",
+        "or not hmac.compare_digest(credentials.strip().encode(), token.encode())",
         "",
         "tests/server/test_guards.py",
     ),
@@ -326,7 +326,7 @@ FAULTS = (
     ),
     Fault(
         "a worker goes on with a turn that another has ended",
-        "server/redis_writer.py",
+        "server/redis_journal.py",
         '        self._lose(journal, changes, "Another worker took this one for ended, and has ended the turn.")\n',
         "        journal.confirm()\n",
         "tests/server/test_redis.py",

@@ -38,8 +38,7 @@ def stream_async(source: EventSource, stop: Callable[[], None]) -> AsyncGenerato
     is cancelled or stops reading, ``stop`` is called, what blocks the thread is interrupted, and its end is awaited, at
     most for a few seconds. The events that come then are not yielded.
     """
-    turn = _TurnThread(source)
-    return _read(turn, stop)
+    return _read(_TurnThread(source), stop)
 
 
 async def _read(turn: _TurnThread, stop: Callable[[], None]) -> AsyncGenerator[Event, None]:
@@ -73,7 +72,6 @@ class _TurnThread:
         self._thread: OwnThread
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Starts the thread in the caller's context."""
         self._loop = loop
         context = contextvars.copy_context()
         context.run(STOP.set, self._stop)
@@ -82,7 +80,6 @@ class _TurnThread:
 
     @property
     def is_running(self) -> bool:
-        """Whether the turn goes on."""
         return not self._ended.is_set()
 
     async def end(self) -> None:
@@ -90,18 +87,15 @@ class _TurnThread:
         self._stop.set()
         try:
             for seconds in (_GRACE_SECONDS, *[_AGAIN_SECONDS] * _TRIES):
-                if await self._has_ended_within(seconds):
+                last = self._loop.time() + seconds
+                while self.is_running and self._loop.time() < last:
+                    await asyncio.sleep(0.005)
+                if not self.is_running:
                     return
                 self._thread.stop(KeyboardInterrupt)
         except asyncio.CancelledError:  # cancelled again: nobody wants to wait
             self._thread.stop(KeyboardInterrupt)
             raise
-
-    async def _has_ended_within(self, seconds: float) -> bool:
-        last = self._loop.time() + seconds
-        while self.is_running and self._loop.time() < last:
-            await asyncio.sleep(0.005)
-        return not self.is_running
 
     # In the thread
 

@@ -103,9 +103,9 @@ def _path(path: Path) -> File:
         with open_regular(path) as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (FileNotFoundError, UnicodeEncodeError):  # half a character is in no name of a file
-        place = f" in {Path.cwd()}" if not path.is_absolute() else ""
+        folder = f" in {Path.cwd()}" if not path.is_absolute() else ""
         raise UsageError(
-            f"There is no file {str(path)!r}{place}. Give its path; a variable of the notebook is written {{name}}."
+            f"There is no file {str(path)!r}{folder}. Give its path; a variable of the notebook is written {{name}}."
         ) from None
     except OSError as error:
         raise UsageError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
@@ -117,10 +117,10 @@ def _data(data: bytes, label: str, media_type: str | None = None, name: str = ""
     _check_size(len(data), label)
     if not data:
         raise UsageError(f"{label} is empty: there is nothing to send.")
-    found = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
-    if found is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        found = "image/webp"
-    media_type = found or media_type
+    detected = next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), None)
+    if detected is None and data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        detected = "image/webp"
+    media_type = detected or media_type
     is_known = media_type is not None and media_type.startswith(("image/", "audio/", "video/", "application/"))
     if not is_known and _is_text(data):
         media_type = media_type if media_type in ("text/csv", "text/html", "text/markdown") else "text/plain"

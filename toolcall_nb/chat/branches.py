@@ -1,4 +1,4 @@
-"""Finds the places where a conversation branches, and what stays there: `transcript_before`, `repeated_call`.
+"""Finds where a conversation branches, and what stays of it: `transcript_before`, `repeated_call`.
 
 Everything here takes a transcript and returns values. `toolcall_nb.chat.conversation.Chat` has the methods.
 """
@@ -55,14 +55,14 @@ class RepeatedCall(NamedTuple):
 
 
 def find_call(transcript: Transcript, call_id: str) -> tuple[int, int]:
-    """Returns the place of the last call with this id: the number of its message, and of its part there.
+    """Returns where the last call with this id is: the index of its message, and of its part there.
 
     Raises `UsageError`, with the ids that there are.
     """
     for number in range(len(transcript.messages) - 1, -1, -1):
-        for place, part in enumerate(transcript.messages[number].parts):
+        for index, part in enumerate(transcript.messages[number].parts):
             if isinstance(part, ToolCall) and part.id == call_id:
-                return number, place
+                return number, index
     raise UsageError(unknown_name("call", call_id, [*transcript.calls]))
 
 
@@ -75,34 +75,34 @@ def transcript_before(transcript: Transcript, before: str | int | None) -> Trans
         return transcript
     if isinstance(before, int):
         return transcript[:before]
-    number, place = find_call(transcript, before)
-    kept = Message(transcript.messages[number].role, transcript.messages[number].parts[:place])
+    number, index = find_call(transcript, before)
+    kept = Message(transcript.messages[number].role, transcript.messages[number].parts[:index])
     return transcript[:number] + Transcript((kept,) if kept.parts else ())
 
 
-def repeated_call(message: Message, place: int, input: Json, recording: Recording) -> RepeatedCall:
-    """Returns the call at this place of a message, ready to run, and what of the message stays.
+def repeated_call(message: Message, index: int, input: Json, recording: Recording) -> RepeatedCall:
+    """Returns the call at this index of a message's parts, ready to run, with the parts that stay before and after it.
 
     ``input`` takes the place of the call's own, `MISSING` keeps that. Behind the call stay the other calls of the same
     request, as far as the recording knows them: the model made them before it had any result. Raises `UsageError`
     where there are no complete arguments.
     """
-    call = message.parts[place]
+    call = message.parts[index]
     assert isinstance(call, ToolCall)
-    given = call.input if input is MISSING else input
-    if given is MISSING:
+    arguments = call.input if input is MISSING else input
+    if arguments is MISSING:
         raise UsageError(f"The arguments of the call {call.id!r} never became complete. Give them: input={{…}}.")
     same = _calls_of_request(recording, call.id)
-    after = tuple(part for part in message.parts[place + 1 :] if isinstance(part, ToolCall) and part.id in same)
+    after = tuple(part for part in message.parts[index + 1 :] if isinstance(part, ToolCall) and part.id in same)
     again = ToolCall(
         id=call.id,
         name=call.name,
-        input=well_formed_json(given),
+        input=well_formed_json(arguments),
         title=call.title,
         tool_metadata=call.tool_metadata,
         provider_metadata=call.provider_metadata,
     )
-    return RepeatedCall(again, message.parts[:place], after)
+    return RepeatedCall(again, message.parts[:index], after)
 
 
 def _calls_of_request(recording: Recording, call_id: str) -> Collection[str]:

@@ -26,8 +26,8 @@ from toolcall_nb.tools.execution.parallel import JobUpdate
 class CallRunner:
     """Runs the calls of a turn, each at most once, and notes the seconds and the outcome of each in ``chat``.
 
-    While a tool occupies the thread, its events go to ``listener`` at once; without a listener they are yielded when
-    the tool has ended.
+    While a tool occupies the thread, its events go to ``listener`` at once; without a listener, `pending` returns them,
+    and they are yielded when the tool has ended.
     """
 
     def __init__(self, chat: ChatState, listener: Callable[[Event], None] | None, trace: TurnTrace = UNTRACED) -> None:
@@ -35,7 +35,7 @@ class CallRunner:
         self._trace = trace
         self._started: dict[str, float] = {}
         self._pending: deque[Event] = deque()
-        self._listener = listener or self._pending.append
+        self.listener = listener or self._pending.append
 
     def run(
         self, calls: Iterable[ToolCall], tools: Registry, gate: ApprovalGate, model_asks: bool = False
@@ -93,10 +93,6 @@ class CallRunner:
             case _:
                 return [_progress_event(call, update)]
 
-    def tell(self, event: Event) -> None:
-        """Passes an event to the listener; without one, `pending` returns it."""
-        self._listener(event)
-
     def record_answer(self, call: ToolCall, outcome: Outcome) -> None:
         """Notes the outcome of a typed answer, for which nothing runs."""
         self._started[call.id] = self._chat.clock()
@@ -108,7 +104,7 @@ class CallRunner:
 
     def _run_alone(self, job: Job, call: ToolCall) -> Iterator[Event]:
         yield from self._start(call)
-        outcome = job.run(lambda progress: self._listener(_progress_event(call, progress)))
+        outcome = job.run(lambda progress: self.listener(_progress_event(call, progress)))
         self._record(call, outcome)
         yield from self.pending()
         yield from self._outcome_events(call, outcome)

@@ -32,6 +32,11 @@ from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 _T = TypeVar("_T")
 
+_SETTINGS = (
+    *("system", "max_steps", "dialect", "remembered_approvals", "once", "eager", "thread", "speed", "retries"),
+    *("output_retries", "max_tokens", "max_cost", "max_seconds", "max_calls", "clock"),
+)
+"""The parameters of a chat that one made from it gets as they are."""
 _SHOWN_COUNTS = {"inputTokens": "in", "outputTokens": "out"}
 
 
@@ -129,12 +134,7 @@ class Chat(ChatState):
         return messages[-1] if output is None else last_answer(messages, self.outcomes)
 
     def stream(
-        self,
-        prompt: str,
-        live: Callable[[Event], None] | None = None,
-        *,
-        files: Attachment = (),
-        output: Any = None,
+        self, prompt: str, live: Callable[[Event], None] | None = None, *, files: Attachment = (), output: Any = None
     ) -> Generator[Event, None, None]:
         """Streams the events of one turn, from the user's ``start`` to the assistant's ``finish`` or ``abort``.
 
@@ -239,8 +239,8 @@ class Chat(ChatState):
         the first call asked. Raises `UsageError`, and changes nothing, if the call or its tool is not there, or if
         the arguments are wrong.
         """
-        number, place = find_call(self.transcript, call_id)
-        before = self.transcript.messages[number].parts[place]
+        number, index = find_call(self.transcript, call_id)
+        before = self.transcript.messages[number].parts[index]
         assert isinstance(before, ToolCall)
         runner, turn = self._repeating(call_id, input, go_on=go_on, live=None)
         for _ in turn:
@@ -249,12 +249,7 @@ class Chat(ChatState):
         return Rerun(before, replace(after, id=f"{call_id} again"))
 
     def stream_rerun(
-        self,
-        call_id: str,
-        input: Json = MISSING,
-        *,
-        go_on: bool = False,
-        live: Callable[[Event], None] | None = None,
+        self, call_id: str, input: Json = MISSING, *, go_on: bool = False, live: Callable[[Event], None] | None = None
     ) -> Generator[Event, None, None]:
         """Streams the events of `rerun`, as `stream` does."""
         return self._repeating(call_id, input, go_on=go_on, live=live)[1]
@@ -265,8 +260,8 @@ class Chat(ChatState):
         """Returns the chat in which the call runs again, this one or a new one, and the events of that."""
         self._check()
         before = self.transcript
-        number, place = find_call(before, call_id)
-        repeated = repeated_call(before.messages[number], place, input, self.recording)
+        number, index = find_call(before, call_id)
+        repeated = repeated_call(before.messages[number], index, input, self.recording)
         tool = self.tools.get(repeated.call.name)
         if tool is None:
             raise UsageError(self.tools.unknown(repeated.call.name))
@@ -279,7 +274,7 @@ class Chat(ChatState):
             other = self._with_same_settings()
             other.outcomes, other.stopping = self.outcomes, self.stopping  # shortened results name `chat.outcomes`
             self.stopping.clear()
-            first = before.messages[number].parts[place]
+            first = before.messages[number].parts[index]
             alone = RepeatedCall(replace(repeated.call, id=f"{call_id} again"), before=(first,))  # both are shown
             other._turn = Turn(other, live)
             return other, other._turn.start_with_call(alone, go_on=False)
@@ -290,25 +285,7 @@ class Chat(ChatState):
         return self, self._turn.start_with_call(repeated, go_on=True)
 
     def _with_same_settings(self) -> Chat:
-        other = Chat(
-            self._model,
-            tools=self._tools,
-            system=self.system,
-            max_steps=self.max_steps,
-            dialect=self.dialect,
-            remembered_approvals=self.remembered_approvals,
-            once=self.once,
-            eager=self.eager,
-            thread=self.thread,
-            speed=self.speed,
-            retries=self.retries,
-            output_retries=self.output_retries,
-            max_tokens=self.max_tokens,
-            max_cost=self.max_cost,
-            max_seconds=self.max_seconds,
-            max_calls=self.max_calls,
-            clock=self.clock,
-        )
+        other = Chat(self._model, tools=self._tools, **{name: getattr(self, name) for name in _SETTINGS})
         other.approval_mode, other.ask_approval = self.approval_mode, self.ask_approval
         return other
 

@@ -84,22 +84,22 @@ class EarlyCalls:
         itself wrote. So a call is complete when another event than its own follows.
         """
         is_native = self._chat.dialect == "native"
-        about: str | None = None  # the call that may be complete
+        call_id: str | None = None  # the call that may be complete
         steps = iter(events)
         while True:
             event = self._next(steps)
             yield from self._news()
             if event is None:
                 return
-            if about is not None and about != getattr(event, "tool_call_id", None):
+            if call_id is not None and call_id != getattr(event, "tool_call_id", None):
                 yield from self._start_complete()
-                about = None
+                call_id = None
             yield event
             if isinstance(event, _COMPLETING):
-                about = event.tool_call_id
-            if about is not None and is_native:
+                call_id = event.tool_call_id
+            if call_id is not None and is_native:
                 yield from self._start_complete()
-                about = None
+                call_id = None
 
     def finish(self) -> Iterator[Event]:
         """Waits until the calls that run have ended, and yields their events. No further call starts."""
@@ -132,7 +132,7 @@ class EarlyCalls:
                     continue
                 try:
                     for event in self._news():
-                        self._runner.tell(event)
+                        self._runner.listener(event)
                 except BaseException as error:  # it belongs to the reader of the turn
                     self._error = error
                     return
@@ -144,8 +144,8 @@ class EarlyCalls:
         """
         yield from self._runner.pending()
         while self._running is not None and (update := self._running.next_update(seconds)) is not None:
-            job, what = update
-            yield from self._runner.update_events(self._jobs[job], what)
+            job, progress = update
+            yield from self._runner.update_events(self._jobs[job], progress)
             yield from self._advance()
             seconds = 0.0
 
@@ -200,7 +200,7 @@ class EarlyCalls:
         with self._delivering:
             self._complete.clear()
             for event in () if self._is_over else self._news():
-                self._runner.tell(event)
+                self._runner.listener(event)
             self._is_over = True
         self._running.stop()
         self._arrived.set()

@@ -181,13 +181,13 @@ class TurnLimits:
 
     def _describe(self, name: str) -> str:
         limit = getattr(self._limits, name)
-        shown = {
+        amounts = {
             "max_tokens": f"{limit:,} tokens",
             "max_cost": _dollars(limit),
             "max_seconds": f"{limit} s",
             "max_calls": _calls(limit),
         }
-        return f"the limit of {shown[name]} is reached"
+        return f"the limit of {amounts[name]} is reached"
 
     def _limit(self) -> str | None:
         """Returns the name of the limit of tokens, cost or time that is reached."""

@@ -35,6 +35,8 @@ _T = TypeVar("_T")
 
 _CALL = "answer"
 _NOT_JSON = "{problem} Call final_answer, or write only a JSON object that fits its schema. You wrote {text!r:.200}."
+_BEGINNING = re.compile(r"\s*+(?:```(?:json)?[ \t]*+\r?\n\s*+)?+(?P<first>\S)")
+_OPEN_FENCE = re.compile(r"\s*+`{1,3}(?:json|jso|js|j)?+[ \t]*+\r?\n?\s*+")
 
 
 class TypedAnswer(Struct, Generic[_T], frozen=True):
@@ -61,11 +63,6 @@ class OutputRequest:
         assert isinstance(self.tool.signature, AnswerArguments)
         self.arguments: AnswerArguments = self.tool.signature
 
-    @property
-    def type_name(self) -> str:
-        """The name of the type, for messages."""
-        return self.arguments.type_name
-
     def with_tools(self, tools: Registry) -> Registry:
         """Returns the tools with the one that takes the answer. Raises `UsageError` if another tool has its name."""
         if ANSWER_TOOL in tools:
@@ -74,14 +71,14 @@ class OutputRequest:
             )
         return Registry([*tools.values(), self.tool])
 
-    def asked(self, messages: Sequence[Message], model: Model) -> Sequence[Message]:
+    def with_instruction(self, messages: Sequence[Message], model: Model) -> Sequence[Message]:
         """Returns the messages, with the instruction to answer in JSON if the model takes no tools."""
-        place = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
-        if model_member(model, "takes_tools") or place is None:
+        index = max((n for n, message in enumerate(messages) if message.role == "user"), default=None)
+        if model_member(model, "takes_tools") or index is None:
             return messages
-        last = messages[place]
+        last = messages[index]
         changed = replace(last, parts=(*last.parts, TextPart(prompt_for_answer(self.tool))))
-        return [*messages[:place], changed, *messages[place + 1 :]]
+        return [*messages[:index], changed, *messages[index + 1 :]]
 
     def read(self, events: Iterable[Event]) -> Iterator[Event]:
         """Yields the events of a reply. A text block that is JSON becomes the input of the answer's call."""
@@ -94,9 +91,9 @@ class OutputRequest:
                 yield from block.take(event)
                 continue
             if isinstance(event, ev.Finish | ev.Abort):
-                yield from (own for block in blocks.values() for own in block.close())
+                yield from (call_event for block in blocks.values() for call_event in block.close())
             yield event
-        yield from (own for block in blocks.values() for own in block.close())
+        yield from (call_event for block in blocks.values() for call_event in block.close())
 
     def begin_call(self, text: str) -> Event:
         """Returns the call that a whole text is: with its arguments, or with the problem that it has none."""
@@ -112,18 +109,17 @@ class OutputRequest:
         try:
             _, named = self.tool.bind(arguments)
         except WrongArguments as error:
-            text = f"The answer does not fit {self.type_name}:" + "".join(f"\n- {each}" for each in error.problems)
-            return ev.ToolInputError(call.id, call.name, call.input, text), Outcome(
-                error=text, exception=error, wrong_input=True
-            )
-        output = f"The answer fits {self.type_name}."
-        return ev.ToolOutputAvailable(call.id, output), Outcome(
-            value=named["answer"], output=output, arguments=arguments
-        )
+            problems = "".join(f"\n- {each}" for each in error.problems)
+            text = f"The answer does not fit {self.arguments.type_name}:{problems}"
+            outcome = Outcome(error=text, exception=error, wrong_input=True)
+            return ev.ToolInputError(call.id, call.name, call.input, text), outcome
+        output = f"The answer fits {self.arguments.type_name}."
+        outcome = Outcome(value=named["answer"], output=output, arguments=arguments)
+        return ev.ToolOutputAvailable(call.id, output), outcome
 
     def failure(self, error: str, tries: int) -> str:
         """Returns the error of a turn whose answer never fitted: the fields, their values and what was asked."""
-        head = f"The model gave no answer that fits {self.type_name}"
+        head = f"The model gave no answer that fits {self.arguments.type_name}"
         again = "" if tries == 1 else f", in {tries} tries"
         problems = error.partition(":\n- ")[2].replace("\n- ", "; ") or error
         return f"{head}{again}. {problems.rstrip('.')}. Raise output_retries to let it try again."
@@ -196,7 +192,6 @@ class _TextBlock:
         self._metadata: Object | None = None
 
     def take(self, event: ev.TextStart | ev.TextDelta | ev.TextEnd) -> Iterator[Event]:
-        """Yields what the event becomes."""
         if self._is_json is False:
             yield event
             return
@@ -233,16 +228,12 @@ class _TextBlock:
         yield replace(made, provider_metadata=self._metadata)
 
 
-_BEGINNING = re.compile(r"\s*+(?:```(?:json)?[ \t]*+\r?\n\s*+)?+(?P<first>\S)")
-_OPEN_FENCE = re.compile(r"\s*+`{1,3}(?:json|jso|js|j)?+[ \t]*+\r?\n?\s*+")
-
-
 def _is_json_text(text: str, allow_array: bool) -> bool | None:
     """Whether a text begins as JSON, perhaps in a fence; None while that is open."""
     if not text.strip() or _OPEN_FENCE.fullmatch(text):
         return None
-    found = _BEGINNING.match(text)
-    return found is not None and found["first"] in ("{[" if allow_array else "{")
+    match = _BEGINNING.match(text)
+    return match is not None and match["first"] in ("{[" if allow_array else "{")
 
 
 def _reason(text: str) -> str:

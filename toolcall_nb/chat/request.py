@@ -41,20 +41,16 @@ def request_messages(transcript: Transcript, dialect: str, tools: Registry) -> S
     messages = dialects.find_dialect(dialect).write_history(messages, tools)
     if tools:
         part = TextPart(dialects.instructions(dialect, tuple(tools.values())))
-        place = next((n for n, message in enumerate(messages) if message.role == "system"), None)
-        if place is None:
+        index = next((n for n, message in enumerate(messages) if message.role == "system"), None)
+        if index is None:
             messages.insert(0, Message("system", (part,)))
         else:
-            messages[place] = replace(messages[place], parts=(*messages[place].parts, part))
+            messages[index] = replace(messages[index], parts=(*messages[index].parts, part))
     return messages
 
 
 def stream_reply(
-    chat: ChatState,
-    transcript: Transcript,
-    reply: Reply,
-    trace: TurnTrace = UNTRACED,
-    limits: TurnLimits | None = None,
+    chat: ChatState, transcript: Transcript, reply: Reply, trace: TurnTrace = UNTRACED, limits: TurnLimits | None = None
 ) -> Generator[Event, None, None]:
     """Yields the events of the reply to ``transcript``, in the order of `Reply`; an exception becomes an error event.
 
@@ -69,8 +65,8 @@ def stream_reply(
             messages = request_messages(transcript, chat.dialect, tools)
             is_typed = typed is not None and chat.dialect == "native"  # otherwise the text is searched for calls
             chat.record_request()
-            asked = typed.asked(messages, model) if typed and is_typed else messages
-            stream = request.call(model.stream, asked, tuple(tools.values()))
+            sent = typed.with_instruction(messages, model) if typed and is_typed else messages
+            stream = request.call(model.stream, sent, tuple(tools.values()))
             events = request.iterate(stream) if limits is None else limits.watch(request.iterate(stream))
             for event in typed.read(events) if typed and is_typed else events:
                 has_begun = has_begun or not isinstance(event, _PREAMBLE)
@@ -111,11 +107,15 @@ def turn_error(message: Message, raised: BaseException | None, model_name: str) 
     """Returns the error of a failed turn. ``message`` is its answer, ``raised`` the last exception of a request."""
     text = message.error or ""
     details = next((part.details for part in reversed(message.parts) if isinstance(part, ErrorPart)), None)
-    known = None if raised is None else as_model_error(raised, model_name)
-    if known is None or not text.startswith(str(known)):  # the exception was that of an earlier request
+    translated = None if raised is None else as_model_error(raised, model_name)
+    if translated is None or not text.startswith(str(translated)):  # the exception was that of an earlier request
         return ModelError(text, details=details)
     error = ModelError(
-        text, details=details, may_retry=known.may_retry, retry_after=known.retry_after, brief=known.brief
+        text,
+        details=details,
+        may_retry=translated.may_retry,
+        retry_after=translated.retry_after,
+        brief=translated.brief,
     )
     error.__cause__ = raised
     return error

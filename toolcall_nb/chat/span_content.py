@@ -24,10 +24,10 @@ def recorded_value(value: Json) -> str | bool | int | float:
 
 def recorded_messages(messages: Iterable[Message], finish_reason: str | None = None) -> str:
     """Returns the messages as JSON text. ``finish_reason`` is that of an answer."""
-    found = [made for message in messages for made in _messages(message)]
+    records = [made for message in messages for made in _messages(message)]
     if finish_reason is not None:
-        found = [{**made, "finish_reason": finish_reason} for made in found]
-    return json_text(found)
+        records = [{**made, "finish_reason": finish_reason} for made in records]
+    return json_text(records)
 
 
 def _messages(message: Message) -> Iterator[Object]:
@@ -63,13 +63,13 @@ def _part(part: Part) -> Object | None:
         case ReasoningPart():
             return {"type": "reasoning", "content": part.text}
         case ToolCall():
-            given = part.input_text if part.input is MISSING else part.input
-            return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": given}
+            arguments = part.input_text if part.input is MISSING else part.input
+            return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": arguments}
         case FilePart():
             kind = part.media_type.partition("/")[0]
-            about = {"mime_type": part.media_type, "modality": kind if kind in _MODALITIES else "document"}
+            file = {"mime_type": part.media_type, "modality": kind if kind in _MODALITIES else "document"}
             head, comma, data = part.url.partition(",")
             if comma and head.startswith("data:") and head.endswith(";base64"):
-                return {"type": "blob", **about, "content": data}
-            return {"type": "uri", **about, "uri": part.url}
+                return {"type": "blob", **file, "content": data}
+            return {"type": "uri", **file, "uri": part.url}
     return None

@@ -98,9 +98,9 @@ class ChatState:
 
     @model.setter
     def model(self, name_or_object: Any) -> None:
-        found = models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
-        self._model, self._made = name_or_object, ((self.dialect, self.speed), found)
-        self._agent = found if model_member(found, "runs_own_tools") else None  # it keeps its run's state
+        made = models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
+        self._model, self._made = name_or_object, ((self.dialect, self.speed), made)
+        self._agent = made if model_member(made, "runs_own_tools") else None  # it keeps its run's state
 
     @property
     def model_name(self) -> str:
@@ -127,10 +127,7 @@ class ChatState:
     def limits(self) -> SpendingLimits:
         """The most that a turn may spend. Raises `UsageError` for a limit that is no positive number."""
         return SpendingLimits(
-            max_tokens=self.max_tokens,
-            max_cost=self.max_cost,
-            max_seconds=self.max_seconds,
-            max_calls=self.max_calls,
+            max_tokens=self.max_tokens, max_cost=self.max_cost, max_seconds=self.max_seconds, max_calls=self.max_calls
         )
 
     @property
@@ -161,22 +158,22 @@ class ChatState:
     def record_request(self) -> None:
         """Adds a request to the model to the recording, with the definitions of the tools if they have changed."""
         tools = tuple(self.turn_tools.values())
-        about: Object = {"model": self.model_name, "dialect": self.dialect}
+        description: Object = {"model": self.model_name, "dialect": self.dialect}
         if members := changed_members(self.model):
-            about["members"] = members
+            description["members"] = members
         if tools != self._recorded_tools:
             self._recorded_tools = tools
-            about["tools"] = [
+            description["tools"] = [
                 {"name": tool.name, "description": tool.description, "parameters": tool.parameters} for tool in tools
             ]
-        self.apply(Data(REQUEST, about, transient=True))
+        self.apply(Data(REQUEST, description, transient=True))
 
     def record_reply_end(self, finish: Finish) -> None:
         """Adds the end of the model's reply to the recording, if the reply may have the results of its calls."""
         if model_member(self.model, "may_run_calls"):
             suspended = sorted(model_member(self.model, "suspended_calls"))
-            about: Object = {"suspended": suspended, "finish": to_dict(finish)}
-            self.apply(Data(REPLY_END, about, transient=True))
+            description: Object = {"suspended": suspended, "finish": to_dict(finish)}
+            self.apply(Data(REPLY_END, description, transient=True))
 
     def _restart(self, transcript: Transcript) -> None:
         """Begins a new recording, which continues the transcript."""
@@ -191,13 +188,10 @@ class ChatState:
         """Raises `UsageError` for settings with which no turn can begin."""
         if self.dialect != "native":
             dialects.detector(self.dialect)  # raises for an unknown name
-        if self.retries < 0:
-            raise UsageError(f"retries is at least 0, but is {self.retries!r}.")
         _ = self.limits  # raises for one that is none
-        if self.output_retries < 0:
-            raise UsageError(f"output_retries is at least 0, but is {self.output_retries!r}.")
-        if self.max_steps < 1:
-            raise UsageError(f"max_steps is at least 1, but is {self.max_steps!r}.")
+        for name, least in (("retries", 0), ("output_retries", 0), ("max_steps", 1)):
+            if (number := getattr(self, name)) < least:
+                raise UsageError(f"{name} is at least {least}, but is {number!r}.")
         if self.approval_mode not in APPROVAL_MODES:
             raise UsageError(f"approval_mode is 'auto', 'ask' or 'never', but is {self.approval_mode!r}.")
         if self.approval_mode == "ask" and self.ask_approval is None:

@@ -9,6 +9,7 @@ limit, a stop, an interrupt, or because nobody reads on), the next turn can send
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ from toolcall_nb.chat.limits import TurnLimits
 from toolcall_nb.chat.outputs import TypedTurn
 from toolcall_nb.chat.request import stream_reply
 from toolcall_nb.chat.state import ChatState
-from toolcall_nb.chat.tracing import trace_turn
+from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
@@ -60,7 +61,11 @@ class Turn:
 
     def start(self, prompt: str, files: Sequence[ev.File]) -> Generator[Event, None, None]:
         """Returns the events of the turn. It runs as they are read."""
-        return self._started(self._run(self._prologue(prompt, files), self._answer()))
+        chat, prologue = self._chat, _message("user", prompt, files)
+        prompts = (message.text for message in reversed(chat.transcript.messages) if message.role == "system")
+        if chat.system and next(prompts, None) != chat.system:  # it is new
+            prologue = [*_message("system", chat.system), *prologue]
+        return self._started(self._run(prologue, self._answer()))
 
     def start_with_call(self, repeated: RepeatedCall, *, go_on: bool) -> Generator[Event, None, None]:
         """Returns the events of a turn in which a call runs again; with ``go_on`` the model gets its result."""
@@ -129,23 +134,14 @@ class Turn:
             interrupts.are_held = False
         yield from last
 
-    def _prologue(self, prompt: str, files: Sequence[ev.File]) -> list[Event]:
-        """The system prompt, if it is new, and the user's message."""
-        system, events = self._chat.system, _message("user", prompt, files)
-        if system:
-            prompts = (message.text for message in reversed(self._chat.transcript.messages) if message.role == "system")
-            if next(prompts, None) != system:
-                return [*_message("system", system), *events]
-        return events
-
     def _abort(self, reason: str) -> list[Event]:
         """The events that end the turn early; none if it has ended."""
         if self._has_ended:
             return []
         self._has_ended = True
         start = [] if self._has_begun else [ev.Start()]
-        rest = [*self._runner.pending(), *(self._reply.close() if self._reply is not None else ())]
-        return [*start, *rest, *self._usage.events(), ev.Abort(reason=reason)]
+        events = [*self._runner.pending(), *(self._reply.close() if self._reply is not None else ())]
+        return [*start, *events, *self._usage.events(), ev.Abort(reason=reason)]
 
     def _answer(self, repeated: RepeatedCall | None = None, go_on: bool = True) -> Generator[Event, None, None]:
         """The loop: one request and the calls of its reply in each step. A call that runs again comes first."""
@@ -159,10 +155,12 @@ class Turn:
             transcript, tools = chat.transcript, chat.turn_tools
             reply = self._reply = Reply(chat.dialect, set(transcript.calls))
             stream = stream_reply(chat, transcript, reply, self._trace, self._limits)
-            early = self._early_calls(reply) if may_start_early(chat) else None
+            early = None
+            if may_start_early(chat):
+                early = EarlyCalls(chat, self._runner, self._limits, self._gate(), reply)
             with closing(self._trace.observe(stream)) as events, early or nullcontext():
-                shown = _without_text_if_calls(events, reply) if chat.once else events
-                for event in shown if early is None else early.during(shown):
+                visible = _without_text_if_calls(events, reply) if chat.once else events
+                for event in visible if early is None else early.during(visible):
                     if (
                         isinstance(event, ev.ToolInputAvailable)
                         and not event.provider_executed
@@ -236,9 +234,6 @@ class Turn:
         yield from (ev.ToolInterrupted(call.id) for call in refused)  # the end of the turn says which limit it was
         return bool(open_calls) or any(reply.calls[call.id].is_wrong for call in calls)
 
-    def _early_calls(self, reply: Reply) -> EarlyCalls:
-        return EarlyCalls(self._chat, self._runner, self._limits, self._gate(), reply)
-
     def _gate(self) -> ApprovalGate:
         chat = self._chat
         return ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
@@ -264,6 +259,22 @@ class Turn:
 def _apply_and_tell(chat: ChatState, live: Callable[[Event], None], event: Event) -> None:
     chat.apply(event)
     live(event)
+
+
+def trace_turn(chat: ChatState) -> TurnTrace:
+    """Returns the trace of a new turn as spans of OpenTelemetry; `UNTRACED` where no tracer provider is set.
+
+    OpenTelemetry is never imported for this: who has set a provider has imported it.
+    """
+    api = sys.modules.get("opentelemetry.trace")
+    if api is None:
+        return UNTRACED
+    provider = api.get_tracer_provider()
+    if isinstance(provider, api.ProxyTracerProvider | api.NoOpTracerProvider):
+        return UNTRACED
+    from toolcall_nb.chat.turn_spans import TurnSpan
+
+    return TurnSpan(chat, provider)
 
 
 class _TurnUsage:

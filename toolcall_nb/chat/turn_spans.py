@@ -123,7 +123,14 @@ class TurnSpan(TurnTrace):
                     _add_content(span, lambda: {"gen_ai.tool.call.result": outcome.output})
                 if outcome.error is not None:
                     _fail(span, outcome.exception, outcome.error)
-                    _add_traceback(span, outcome)
+                    if outcome.traceback is not None and _allows_content(span):
+                        kind, _, message = outcome.error.partition(": ")
+                        fields = {
+                            "exception.type": kind,
+                            "exception.message": message,
+                            "exception.stacktrace": outcome.traceback,
+                        }
+                        span.add_event("exception", {name: saved_text(value) for name, value in fields.items()})
                 return outcome
             except BaseException as error:
                 _fail(span, error)
@@ -242,15 +249,6 @@ def _add_content(span: trace.Span, content: Callable[[], Mapping[str, Any]]) -> 
         span.set_attributes({name: _recorded(saved_value(value)[0]) for name, value in values.items()})
 
 
-def _add_traceback(span: trace.Span, outcome: Outcome) -> None:
-    """Adds the failure of a tool as an event, with the traceback, which is content."""
-    if outcome.traceback is None or not _allows_content(span):
-        return
-    kind, _, message = (outcome.error or "").partition(": ")
-    fields = {"exception.type": kind, "exception.message": message, "exception.stacktrace": outcome.traceback}
-    span.add_event("exception", {name: saved_text(value) for name, value in fields.items()})
-
-
 def _recorded(value: Any) -> Any:
     """Returns content as the value of an attribute: messages, an answer with its finish reason, or a JSON value."""
     match value:
@@ -270,12 +268,12 @@ def _definitions(tools: Iterable[Tool]) -> list[Object]:
 
 
 def _usage_attributes(metadata: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for request in read_requests(metadata) if isinstance(metadata, dict) else ():
-        found |= {_COUNTS[name]: round(count) for name, count in request.usage.items() if name in _COUNTS}
+        attributes |= {_COUNTS[name]: round(count) for name, count in request.usage.items() if name in _COUNTS}
         if request.model:
-            found["gen_ai.response.model"] = request.model
-    return found
+            attributes["gen_ai.response.model"] = request.model
+    return attributes
 
 
 def _fail(span: trace.Span, error: BaseException | None, text: str = "") -> None:

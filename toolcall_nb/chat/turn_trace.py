@@ -1,6 +1,6 @@
 """The trace of a turn, as the loop sees it: `TurnTrace` and `RequestTrace`, which trace nothing.
 
-`toolcall_nb.chat.turn_spans` has those that make spans, and `toolcall_nb.chat.tracing` chooses.
+`toolcall_nb.chat.turn_spans` has those that make spans; `toolcall_nb.chat.turn.trace_turn` chooses.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 file_commands.py      render, events, check and diff
 search_command.py     search
 chat_command.py       chat, and the tools that ``--tools`` names
-argument_parser.py    says what a misspelled word may have meant
+command_input.py      parses the command line, and reads what commands read
 terminal_streams.py   escapes all that the commands print
 
 Exit codes: 0 for success; 1 if ``check`` found something, ``diff`` found a difference, ``search`` found nothing, or the
@@ -13,14 +13,13 @@ standard input. Text is UTF-8, in and out.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
-from toolcall_nb.cli.argument_parser import CommandParser
 from toolcall_nb.cli.chat_command import add_chat, named_tools
+from toolcall_nb.cli.command_input import CommandParser
 from toolcall_nb.cli.file_commands import add_file_commands
 from toolcall_nb.cli.search_command import add_search
 from toolcall_nb.cli.terminal_streams import escaped_output
@@ -34,29 +33,28 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code."""
     with escaped_output():
-        return _run(argv)
-
-
-def _run(argv: Sequence[str] | None) -> int:
-    try:
-        options = _parser().parse_args(argv)
-    except SystemExit as error:  # argparse has printed why
-        return error.code if isinstance(error.code, int) else 2
-    try:
-        code: int = options.command(options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has closed the pipe; the interpreter's last flush must not fail either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        return 130
-    except (ToolcallError, OSError) as error:
-        print(f"toolcall-nb: {_one_line(error)}", file=sys.stderr)
-        return 2
-    except Exception:  # a fault of ours: the interpreter would print its text as it is
-        traceback.print_exc()
-        return 2
-    return code
+        try:
+            options = _parser().parse_args(argv)
+        except SystemExit as error:  # argparse has printed why
+            return error.code if isinstance(error.code, int) else 2
+        try:
+            code: int = options.command(options)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader has closed the pipe; the interpreter's last flush must not fail either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        except KeyboardInterrupt:
+            return 130
+        except (ToolcallError, OSError) as error:
+            reason = f"{error}"
+            if isinstance(error, OSError) and error.filename is not None:
+                reason = f"{error.filename}: {error.strerror}"
+            print(f"toolcall-nb: {visible_line(reason)}", file=sys.stderr)
+            return 2
+        except Exception:  # a fault of ours: the interpreter would print its text as it is
+            traceback.print_exc()
+            return 2
+        return code
 
 
 def _parser() -> CommandParser:
@@ -66,17 +64,7 @@ def _parser() -> CommandParser:
     add_file_commands(commands)
     add_search(commands)
     add_chat(commands)
-    serve = commands.add_parser("serve", help="a chat over HTTP, for pages, agents and other programs")
-    add_options(serve)
-    serve.set_defaults(command=_serve)
+    server = commands.add_parser("serve", help="a chat over HTTP, for pages, agents and other programs")
+    add_options(server)
+    server.set_defaults(command=lambda options: serve(options, named_tools))
     return parser
-
-
-def _serve(options: argparse.Namespace) -> int:
-    return serve(options, named_tools)
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename is not None:
-        return visible_line(f"{error.filename}: {error.strerror}")
-    return visible_line(f"{error}")

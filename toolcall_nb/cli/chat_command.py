@@ -33,10 +33,7 @@ def add_chat(commands: Any) -> None:
         help="functions that the model may call; also edit, show and bash, for this folder",
     )
     chat.add_argument(
-        "--approve",
-        choices=APPROVAL_MODES,
-        default="auto",
-        help="who is asked before a call runs (%(default)s)",
+        "--approve", choices=APPROVAL_MODES, default="auto", help="who is asked before a call runs (%(default)s)"
     )
     chat.add_argument("--system", metavar="TEXT", help="the system prompt")
     chat.add_argument("--dialect", metavar="D", default="native", help="how calls are written (default: %(default)s)")
@@ -110,17 +107,23 @@ def named_tools(names: str) -> Iterator[Tool]:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
     for name in filter(None, map(str.strip, names.split(","))):
-        module_name, _, held = name.partition(":")
+        module_name, _, attribute = name.partition(":")
         if name in registry or name in BUILT_IN_NAMES:
             yield from tools_named(name, {})
-        elif not held:
-            yield from _decorated(module_name)
-        else:
-            module = _imported(module_name)
-            if not hasattr(module, held):
-                hint = did_you_mean(held, dir(module))
-                raise UsageError(f"The module {module_name!r} has no {held!r}.{hint}")
-            yield from as_tools(getattr(module, held))
+            continue
+        module = _imported(module_name)
+        if attribute:
+            if not hasattr(module, attribute):
+                hint = did_you_mean(attribute, dir(module))
+                raise UsageError(f"The module {module_name!r} has no {attribute!r}.{hint}")
+            yield from as_tools(getattr(module, attribute))
+            continue
+        decorated = [tool for tool in registry.values() if tool.origin.startswith(f"{module_name}:")]
+        if not decorated:
+            raise UsageError(
+                f"The module {module_name!r} has no function with @tool. Name one: {module_name}:function."
+            )
+        yield from decorated
 
 
 def _imported(name: str) -> Any:
@@ -132,13 +135,3 @@ def _imported(name: str) -> Any:
 
         hint = did_you_mean(name, [*registry, *BUILT_IN_NAMES])
         raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.{hint}") from error
-
-
-def _decorated(module: str) -> list[Tool]:
-    from toolcall_nb.tools import registry
-
-    _imported(module)
-    found = [tool for tool in registry.values() if tool.origin.startswith(f"{module}:")]
-    if not found:
-        raise UsageError(f"The module {module!r} has no function with @tool. Name one: {module}:function.")
-    return found

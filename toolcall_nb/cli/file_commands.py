@@ -101,8 +101,8 @@ def _render(options: argparse.Namespace) -> int:
     if tally.secrets:
         print(f"toolcall-nb: {tally}", file=sys.stderr)
     if output is None:
-        known = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
-        sys.stdout.write(to_html(transcript, page=True, timings=known if options.timings else None))
+        seconds = {call.id: call.seconds for call in transcript.calls.values() if call.seconds is not None}
+        sys.stdout.write(to_html(transcript, page=True, timings=seconds if options.timings else None))
     else:
         write_file(transcript, output, timings=options.timings)
     return 0
@@ -125,10 +125,10 @@ def _events(options: argparse.Namespace) -> int:
 def _detected(text: str, size: int) -> Iterator[Event]:
     from toolcall_nb.dialects import detector
 
-    found = detector("callout")
+    callouts = detector("callout")
     for start in range(0, len(text), size):
-        yield from found.feed(text[start : start + size])
-    yield from found.close()
+        yield from callouts.feed(text[start : start + size])
+    yield from callouts.close()
 
 
 def _staged(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
@@ -148,31 +148,31 @@ def _check(options: argparse.Namespace) -> int:
         diagnostics = [*broken, *Transcript.from_markdown(text).diagnostics]
     else:
         diagnostics = [*read_transcript_file(Path(options.file)).diagnostics]
-    found = sorted(diagnostics, key=lambda item: (item.line, item.column))
-    for diagnostic in found:
+    diagnostics = sorted(diagnostics, key=lambda item: (item.line, item.column))
+    for diagnostic in diagnostics:
         print(format_diagnostic(options.file, diagnostic))
-    return 1 if found else 0
+    return 1 if diagnostics else 0
 
 
 def _check_stages(name: str, text: str, broken: Sequence[Diagnostic]) -> int:
     from toolcall_nb.stages import RULES, validate
 
-    found = [(diagnostic.line, format_diagnostic(name, diagnostic)) for diagnostic in broken]
-    places: list[int] = []
+    lines = [(diagnostic.line, format_diagnostic(name, diagnostic)) for diagnostic in broken]
+    line_numbers: list[int] = []
     log: list[Any] = []
     for number, line in enumerate(text.split("\n"), 1):
         try:
             log += [json.loads(line)] if line.strip() else []
         except (ValueError, RecursionError) as error:
             broken_line = f"{name}:{number}: this is not JSON ({error}) — Each line is one update."
-            found.append((number, visible_line(broken_line)))
-        places += [number] * (len(log) - len(places))
+            lines.append((number, visible_line(broken_line)))
+        line_numbers += [number] * (len(log) - len(line_numbers))
     for rule in validate(log):
-        number = places[rule.position]
-        found.append((number, visible_line(f"{name}:{number}: {rule.message} — {RULES[rule.rule]}")))
-    for _, line in sorted(found, key=lambda item: item[0]):
+        number = line_numbers[rule.position]
+        lines.append((number, visible_line(f"{name}:{number}: {rule.message} — {RULES[rule.rule]}")))
+    for _, line in sorted(lines, key=lambda item: item[0]):
         print(line)
-    return 1 if found else 0
+    return 1 if lines else 0
 
 
 def _diff(options: argparse.Namespace) -> int:
@@ -182,15 +182,15 @@ def _diff(options: argparse.Namespace) -> int:
         raise UsageError("Standard input is one run: name a file for the other.")
     runs = (_read_run(options.a), _read_run(options.b))
     difference = diff(*runs, ignore=options.ignore, names=(options.a, options.b))
-    shown, tally = (difference, Tally()) if options.no_masking else difference.masked()
+    masked, tally = (difference, Tally()) if options.no_masking else difference.masked()
     if sys.stdout.isatty():
         from rich.console import Console
 
         from toolcall_nb.render.difference_text import difference_rich
 
-        Console(file=unescaped_output()).print(difference_rich(shown), soft_wrap=True)
+        Console(file=unescaped_output()).print(difference_rich(masked), soft_wrap=True)
     else:
-        print(shown.to_text())
+        print(masked.to_text())
     if tally.secrets:
         print(f"toolcall-nb: {tally}", file=sys.stderr)
     return 1 if difference else 0

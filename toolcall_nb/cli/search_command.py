@@ -34,8 +34,12 @@ def _search(options: argparse.Namespace) -> int:
     from toolcall_nb.runs.search import iterate_matches
 
     runs = read_many(options.paths)
+    try:
+        pattern = re.compile(options.pattern) if options.regex else options.pattern
+    except re.error as error:
+        raise UsageError(f"{options.pattern!r} is no regular expression: {error}.") from None
     count, printed = 0, ""
-    for _, match in iterate_matches(runs.with_entries(), _pattern(options)):
+    for _, match in iterate_matches(runs.with_entries(), pattern):
         if count == options.limit:
             print(f"toolcall-nb: ended after {count:,} places; there may be more.", file=sys.stderr)
             return 0
@@ -48,14 +52,6 @@ def _search(options: argparse.Namespace) -> int:
     for unread in runs.unread:
         print(visible_line(f"toolcall-nb: not read: {saved_text(unread.reason)}"), file=sys.stderr)
     return 0 if count else 2 if runs.unread else 1
-
-
-def _pattern(options: argparse.Namespace) -> str | re.Pattern[str]:
-    pattern: str = options.pattern
-    try:
-        return re.compile(pattern) if options.regex else pattern
-    except re.error as error:
-        raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
 
 
 def _line(match: Match) -> str:

@@ -24,12 +24,10 @@ class _EscapedStream:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        """Writes the text with its control characters escaped."""
         self.stream.write(visible(text))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
-        """Writes each of the lines."""
         for line in lines:
             self.write(line)
 

@@ -7,11 +7,12 @@
     conversations.py      the chats of a notebook by name, and their runs
     model_settings.py     which model answers, and how it is asked; interpolation.py fills variables into a prompt
     environment.py        whether code runs in a notebook with a person, in one without, in a callback, or in a terminal
-    run_displays.py       the display of a run for each of these; live_display.py is the live one, on widget.py
-    asking.py             asks whether a call may run, in its card or elsewhere
+    run_displays.py       the display of a run for each of these, and who is asked whether a call may run;
+                          live_display.py is the live one, on widget.py
+    first_run.py          lets the first run of a kernel start without delay
     early_messages.py     hands a page's messages to a run while the kernel is busy
     output_widgets.py     runs that are displayed in an Output widget of ipywidgets
-    show.py               displays anything that holds a transcript; stream_display.py displays streams
+    show.py               displays anything that holds a transcript, and streams
     hooks.py              displays replies and streams of SDKs that are the value of a cell
 
 `import toolcall_nb` imports nothing of this room. ipywidgets and anywidget are imported by the first live run.

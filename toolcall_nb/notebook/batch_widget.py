@@ -109,12 +109,12 @@ class LiveBatch:
         match message:
             case {"type": "stop"}:
                 self._progress.stop()
-            case {"type": "open", "row": int(place)} if 0 <= place < len(self._progress.rows):
-                entry = self._progress.rows[place].entry
+            case {"type": "open", "row": int(index)} if 0 <= index < len(self._progress.rows):
+                entry = self._progress.rows[index].entry
                 if entry is None:
                     return
                 for number, run in enumerate(RecordedFile(entry.source).runs()):
                     if number == entry.number:
-                        html = transcript_html(run.transcript, place)
-                        self._widget.send({"type": "transcript", "row": place, "html": html})
+                        html = transcript_html(run.transcript, index)
+                        self._widget.send({"type": "transcript", "row": index, "html": html})
                         return

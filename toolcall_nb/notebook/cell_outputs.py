@@ -66,7 +66,7 @@ class JupyterOutput:
 
 
 class MarimoOutput:
-    """An output of a marimo cell, found again by its place among the cell's outputs.
+    """An output of a marimo cell, found again by its index among the cell's outputs.
 
     marimo's own display ids would replace all outputs of the cell. It changes the outputs of a cell only while the cell
     runs, so the widget of a run that ends later stays.
@@ -78,8 +78,8 @@ class MarimoOutput:
         import marimo
 
         self._marimo: Any = marimo
-        self._context, self._cell = _running_cell()
-        self._place: int | None = None
+        self._context, self._cell = running_marimo_cell()
+        self._index: int | None = None
         can_interrupt = marimo.app_meta().mode == "edit"
         self.how_to_stop = "To stop, press marimo's Interrupt" if can_interrupt else "An app cannot interrupt a cell"
 
@@ -95,24 +95,14 @@ class MarimoOutput:
         """Appends a value to the cell's outputs the first time, and then replaces that one. Works in any thread."""
         if self._cell is None or self._context.execution_context is not self._cell:
             return
-        if self._place is None:
-            self._place = len(self._cell.output)
+        if self._index is None:
+            self._index = len(self._cell.output)
         with self._context.install():  # marimo keeps the running cell by thread
-            self._marimo.output.replace_at_index(value, self._place)
+            self._marimo.output.replace_at_index(value, self._index)
 
 
-def marimo_cell() -> Any:
-    """Returns an object that stands for this run of the running marimo cell; None outside of one."""
-    return _running_cell()[1]
-
-
-def shown_in_marimo(cell: Any) -> Any:
-    """Returns what a marimo cell has shown so far, as one value."""
-    return cell.output.stack()
-
-
-def _running_cell() -> tuple[Any, Any]:
-    """Returns marimo's context of this thread, and that of its running cell. Both are private parts of marimo."""
+def running_marimo_cell() -> tuple[Any, Any]:
+    """Returns marimo's context of this thread, and that of this run of its cell. Both are private parts of marimo."""
     from marimo._runtime.context import safe_get_context
 
     context = safe_get_context()

@@ -66,8 +66,16 @@ def approval_modes() -> tuple[str, ...]:
 def model_choices(notebook: NotebookState) -> list[str]:
     """Returns the names of models, and the variables that hold one."""
     from toolcall_nb.models import model_names
+    from toolcall_nb.notebook.model_settings import model_variables
 
-    return [*model_names(), *notebook.threads.model_variables()]
+    return [*model_names(), *model_variables(notebook.namespace)]
+
+
+def tool_choices(notebook: NotebookState) -> list[str]:
+    """Returns the names that ``--tools`` takes."""
+    from toolcall_nb.tools.sources import tool_names
+
+    return tool_names(notebook.namespace)
 
 
 # The settings -------------------------------------------------------------------------------------------------
@@ -76,7 +84,7 @@ def model_choices(notebook: NotebookState) -> list[str]:
 def _model(notebook: NotebookState, name: str, _: Namespace) -> None:
     if name:
         notebook.threads.set_model(name)
-    print(f"model: {notebook.threads.model_name()}")
+    print(f"model: {notebook.threads.settings.model}")
 
 
 def _config(notebook: NotebookState, changes: str, _: Namespace) -> None:
@@ -105,7 +113,7 @@ def _approve(notebook: NotebookState, mode: str, _: Namespace) -> None:
     if mode:
         check_choice("%toolchat approve", mode, approval_modes())
         notebook.threads.set_approve(cast("ApprovalMode", mode))
-    print(f"approve: {notebook.threads.approve()}")
+    print(f"approve: {notebook.threads.settings.approve}")
 
 
 # The conversations --------------------------------------------------------------------------------------------
@@ -119,10 +127,6 @@ def _thread(notebook: NotebookState, name: str, _: Namespace) -> None:
 
 def _thread_names(notebook: NotebookState, _: str) -> list[str]:
     return notebook.threads.names()
-
-
-def _new(notebook: NotebookState, name: str, _: Namespace) -> None:
-    notebook.threads.forget(name or None)
 
 
 def _stop(notebook: NotebookState, name: str, _: Namespace) -> None:
@@ -143,10 +147,6 @@ def _hooks(notebook: NotebookState, wish: str, _: Namespace) -> None:
     print(f"hooks: {'on' if notebook.hooks.are_on else 'off'}")
 
 
-def _code(notebook: NotebookState, name: str, _: Namespace) -> None:
-    notebook.threads.put_code(name)
-
-
 # The last turn ------------------------------------------------------------------------------------------------
 
 
@@ -163,14 +163,6 @@ def _rerun(notebook: NotebookState, words: str, options: Namespace) -> None:
         except ValueError as error:
             raise UsageError(f"The arguments {text!r:.100} are no JSON: {error}.") from None
     notebook.threads.rerun(call, arguments, go_on=options.go_on)
-
-
-def _retry(notebook: NotebookState, _: str, __: Namespace) -> None:
-    notebook.threads.retry()
-
-
-def _undo(notebook: NotebookState, _: str, __: Namespace) -> None:
-    print(f"Taken back: {notebook.threads.undo()!r:.200}")
 
 
 def _fork(notebook: NotebookState, call: str, _: Namespace) -> None:
@@ -270,7 +262,7 @@ COMMANDS: Mapping[str, Command] = {
         "[a,b | all]",
         "what may be called from now on; alone, what there is",
         _tools,
-        choices=lambda notebook, _: notebook.threads.tool_names(),
+        choices=lambda notebook, _: tool_choices(notebook),
         argument="list",
     ),
     "approve": Command(
@@ -280,7 +272,12 @@ COMMANDS: Mapping[str, Command] = {
         choices=lambda *_: approval_modes(),
     ),
     "thread": Command("[NAME]", "the conversation to go on with", _thread, choices=_thread_names),
-    "new": Command("", "forget what was said in this thread", _new, choices=_thread_names),
+    "new": Command(
+        "",
+        "forget what was said in this thread",
+        lambda notebook, name, _: notebook.threads.forget(name or None),
+        choices=_thread_names,
+    ),
     "stop": Command("[THREAD]", "end what runs in the background", _stop, choices=_thread_names),
     "show": Command(
         "[THREAD|CALL]",
@@ -294,7 +291,7 @@ COMMANDS: Mapping[str, Command] = {
     "code": Command(
         "[CALL]",
         "put a call into a new cell, as Python",
-        _code,
+        lambda notebook, name, _: notebook.threads.put_code(name),
         choices=_call_ids,
     ),
     "rerun": Command(
@@ -303,8 +300,14 @@ COMMANDS: Mapping[str, Command] = {
         _rerun,
         choices=_call_ids,
     ),
-    "retry": Command("", "ask the last prompt again, in the place of its answer", _retry),
-    "undo": Command("", "take the last turn back", _undo),
+    "retry": Command(
+        "", "ask the last prompt again, in the place of its answer", lambda notebook, *_: notebook.threads.retry()
+    ),
+    "undo": Command(
+        "",
+        "take the last turn back",
+        lambda notebook, *_: print(f"Taken back: {notebook.threads.undo()!r:.200}"),
+    ),
     "fork": Command("[CALL]", "go on in a new thread, from before a call or from here", _fork, choices=_call_ids),
     "save": Command(
         "FILE",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from toolcall_nb.notebook.commands import COMMANDS, approval_modes, model_choices
+from toolcall_nb.notebook.commands import COMMANDS, approval_modes, model_choices, tool_choices
 from toolcall_nb.notebook.magic import CHAT_DIALECTS, OPTIONS, ToolchatMagics
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _output_types(notebook: NotebookState) -> list[str]:
 _LIST_OPTIONS = ("--tools", "-t")
 _OPTION_VALUES: Mapping[str, Callable[[NotebookState], Iterable[str]]] = {
     **dict.fromkeys(("--model", "-m"), model_choices),
-    **dict.fromkeys(_LIST_OPTIONS, lambda notebook: notebook.threads.tool_names()),
+    **dict.fromkeys(_LIST_OPTIONS, tool_choices),
     "--output": _output_types,
     "--thread": lambda notebook: notebook.threads.names(),
     "--dialect": lambda _: CHAT_DIALECTS,
@@ -68,13 +68,13 @@ def install_completion(completer: IPCompleter, notebook: NotebookState) -> None:
         return
 
     def match(context: CompletionContext) -> SimpleMatcherResult:
-        found = complete(notebook, context.text_until_cursor)
-        if found is None:
+        completions = complete(notebook, context.text_until_cursor)
+        if completions is None:
             return {"completions": []}
-        completions = [SimpleCompletion(text=name, type="magic") for name in found.names]
+        items = [SimpleCompletion(text=name, type="magic") for name in completions.names]
         return {
-            "completions": completions or _Nothing(),
-            "matched_fragment": found.fragment,
+            "completions": items or _Nothing(),
+            "matched_fragment": completions.fragment,
             "ordered": True,
             "suppress": True,
         }
@@ -103,12 +103,12 @@ class _LineMatcher:
 
     def __call__(self, line: str) -> list[str]:
         text = self._completer.text_until_cursor
-        found = complete(self._notebook, text)
-        if found is None:
+        completions = complete(self._notebook, text)
+        if completions is None:
             return []
         splitter: Any = self._completer.splitter
         word = splitter.split_line(text)
-        return [f"{word}{name[len(found.fragment) :]}" for name in found.names]
+        return [f"{word}{name[len(completions.fragment) :]}" for name in completions.names]
 
 
 def complete(notebook: NotebookState, text: str) -> Completions | None:
@@ -116,32 +116,27 @@ def complete(notebook: NotebookState, text: str) -> Completions | None:
     line = _LINE.fullmatch(text)
     if line is None:
         return None
-    if line[1] == "%":
-        return _complete_command(notebook, line[2])
-    return _complete_option(notebook, line[2], OPTIONS)
-
-
-def _complete_command(notebook: NotebookState, text: str) -> Completions:
-    """Completes a command, or its argument."""
-    name, blank, rest = text.partition(" ")
+    if line[1] == "%%":
+        return _complete_option(notebook, line[2], OPTIONS)
+    name, blank, argument = line[2].partition(" ")
     if not blank:
         return _starting_with(name, COMMANDS)
-    last = re.split(r"\s", rest)[-1]
-    if name == "replay" and (last.startswith("-") or " --speed" in f" {rest}"):
-        return _complete_option(notebook, rest, ("--speed", "--background"))
+    last = re.split(r"\s", argument)[-1]
+    if name == "replay" and (last.startswith("-") or " --speed" in f" {argument}"):
+        return _complete_option(notebook, argument, ("--speed", "--background"))
     command = COMMANDS.get(name)
     if command is None:
-        return _starting_with(rest.lstrip(), ())
-    choices = command.choices(notebook, rest)
+        return _starting_with(argument.lstrip(), ())
+    choices = command.choices(notebook, argument)
     match command.argument:
         case "list":
-            return _complete_list(rest, choices)
+            return _complete_list(argument, choices)
         case "file":
-            return _complete_file(rest.lstrip(), tuple(choices))
+            return _complete_file(argument.lstrip(), tuple(choices))
         case "words":
             return _starting_with(last, choices)
         case "name":
-            return _starting_with(rest.lstrip(), choices)
+            return _starting_with(argument.lstrip(), choices)
 
 
 def _complete_option(notebook: NotebookState, text: str, options: Iterable[str]) -> Completions:
@@ -175,11 +170,11 @@ def _complete_file(text: str, suffixes: tuple[str, ...]) -> Completions:
         entries = sorted(Path(folder + slash or ".").expanduser().iterdir())
     except (OSError, ValueError, RuntimeError):
         entries = []
-    found = [each for each in entries if beginning.startswith(".") or not each.name.startswith(".")]
-    folders = {each for each in found if each.is_dir()}
+    visible = [each for each in entries if beginning.startswith(".") or not each.name.startswith(".")]
+    folders = {each for each in visible if each.is_dir()}
     names = [
         f"{each.name}/" if each in folders else each.name
-        for each in found
+        for each in visible
         if each in folders or each.suffix.lower() in suffixes
     ]
     return _starting_with(beginning, names)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from collections.abc import Mapping, Sequence
+from itertools import chain, count
 from typing import Any
 from weakref import WeakSet
 
@@ -19,17 +19,16 @@ from toolcall_nb.core.events import Json
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.live_runs.run import Run, Source, Stoppable
-from toolcall_nb.notebook.asking import ask_in_notebook
-from toolcall_nb.notebook.environment import Place, place_of
-from toolcall_nb.notebook.model_settings import ModelSettings, find_model, model_variables
+from toolcall_nb.notebook.environment import Environment, find_environment
+from toolcall_nb.notebook.model_settings import ModelSettings, find_model
 from toolcall_nb.notebook.output_types import find_output_type
-from toolcall_nb.notebook.run_displays import make_display
+from toolcall_nb.notebook.run_displays import ask_in_notebook, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES
-from toolcall_nb.tools.sources import tool_names, tools_named, unknown_name
+from toolcall_nb.tools.sources import tools_named, unknown_name
 
 _ALL = "all"
 _REPLAY = "replay"
@@ -71,7 +70,7 @@ class NotebookThreads:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._settings = TurnSettings()
+        self.settings = TurnSettings()
         self._model_settings = ModelSettings()
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
@@ -98,7 +97,7 @@ class NotebookThreads:
         name = options.thread or self.current
         self._wait_until_free(name)
         chat = self._new_chat(name) if options.new else self.chat(name)
-        self._set_up(chat, self._settings.changed(options), _speed(options.speed, place_of(self._shell)))
+        self._set_up(chat, self.settings.changed(options), _speed(options.speed, find_environment(self._shell)))
         output = None if options.output is None else find_output_type(options.output, self.namespace)
         self._run_turn(
             name,
@@ -137,17 +136,19 @@ class NotebookThreads:
         self._wait_until_free(self.current)
         chat = self.chat()
         if chat.ask_approval is None:
-            self._set_up(chat, self._settings, _speed(None, place_of(self._shell)))
+            self._set_up(chat, self.settings, _speed(None, find_environment(self._shell)))
         return chat
 
     def _run_turn(self, name: str, chat: Chat, source: Source, *, background: bool = False) -> None:
         run = Run(source, stop=chat.stop, info=lambda run: info_line(chat.shown_model_name, run.display.transcript))
         self._runs[name] = run
         self._put(name, chat)
-        place = place_of(self._shell)
-        self._play(run, place, info=chat.shown_model_name, timings=chat.timings, background=background)
-        if not run.is_running:
-            _remember_failure(chat, run.display.transcript)
+        environment = find_environment(self._shell)
+        self._play(run, environment, info=chat.shown_model_name, timings=chat.timings, background=background)
+        if not run.is_running:  # ``%debug`` opens in the tool that failed last
+            outcomes = (chat.outcomes.get(call) for call in reversed(run.display.transcript.calls))
+            failures = (outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback)
+            remember_for_debugger(next(failures, None))
 
     def _free_name(self, name: str) -> str:
         """Returns the name with the first number that no thread has."""
@@ -155,15 +156,18 @@ class NotebookThreads:
 
     def replay(self, transcript: Transcript, options: Namespace) -> None:
         """Plays a transcript as if it were live."""
-        place = place_of(self._shell)
-        events = Stoppable(models.replay(transcript, _speed(options.speed, place)))
+        environment = find_environment(self._shell)
+        events = Stoppable(models.replay(transcript, _speed(options.speed, environment)))
         run = Run(lambda _: iter(events), stop=events.stop, info=lambda run: info_line(_REPLAY, run.display.transcript))
         self._replays = [*(replay for replay in self._replays if replay.is_running), run]
-        self._play(run, place, info=_REPLAY, timings={}, background=options.background)
+        self._play(run, environment, info=_REPLAY, timings={}, background=options.background)
 
-    def _play(self, run: Run, place: Place, *, info: str, timings: Mapping[str, float], background: bool) -> None:
-        background = background and place in (Place.LIVE, Place.CALLBACK)  # elsewhere: no page, or only a prompt
-        display = make_display(place, info=info, on_stop=run.stop, timings=timings, is_background=background)
+    def _play(
+        self, run: Run, environment: Environment, *, info: str, timings: Mapping[str, float], background: bool
+    ) -> None:
+        has_page = environment in (Environment.LIVE, Environment.CALLBACK)  # elsewhere: no page, or only a prompt
+        background = background and has_page
+        display = make_display(environment, info=info, on_stop=run.stop, timings=timings, is_background=background)
         if background:
             run.play_in_background(display)
         else:
@@ -202,23 +206,23 @@ class NotebookThreads:
         def note(text: str) -> dict[str, str]:
             return {"text/plain": f"{text} the answer in the thread {name!r}."}
 
-        shown: Any = DisplayHandle()  # type: ignore[no-untyped-call]
+        handle: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         try:
-            shown.display(note("Waiting for"), raw=True)  # an interrupt may come as soon as this is out
+            handle.display(note("Waiting for"), raw=True)  # an interrupt may come as soon as this is out
             while not run.wait(_POLL):
                 if isinstance(run.display, LiveDisplay) and run.display.needs_a_free_kernel:
-                    shown.update(note("Did not wait for"), raw=True)
+                    handle.update(note("Did not wait for"), raw=True)
                     raise UsageError(
                         f"The thread {name!r} asks in its card whether a call may run, and this kernel hears no click "
                         "while it runs a cell. Answer there, and run this cell again."
                     )
         except KeyboardInterrupt:
-            shown.update(note("Did not wait for"), raw=True)
+            handle.update(note("Did not wait for"), raw=True)
             raise UsageError(
                 f"The thread {name!r} is still answering, and this cell was interrupted while it waited for that. "
                 "Nothing was asked. %toolchat stop ends the answer; --thread NAME asks in another thread."
             ) from None
-        shown.update(note("Waited for"), raw=True)
+        handle.update(note("Waited for"), raw=True)
 
     # Chats
 
@@ -262,7 +266,8 @@ class NotebookThreads:
     def _put(self, name: str, chat: Chat) -> None:
         """Makes it the thread's chat and assigns it to the variable `chat`, or to another if the user has a `chat`."""
         self._chats[name] = chat
-        variable = next(each for each in _variables() if self._is_free(each))
+        others = (f"{_OTHER_VARIABLE}_{number}" for number in count(2))
+        variable = next(each for each in chain((_VARIABLE, _OTHER_VARIABLE), others) if self._is_free(each))
         if variable != self._variable:
             if self._is_free(self._variable):
                 self.namespace.pop(self._variable, None)
@@ -298,7 +303,7 @@ class NotebookThreads:
             raise UsageError(unknown_name("call", name, self.call_ids()) if name else "There is no call yet.")
         code = saved_value(call)[0].to_code()
         self._shell.set_next_input(code, replace=False)
-        if place_of(self._shell) is not Place.LIVE:  # elsewhere no new cell appears
+        if find_environment(self._shell) is not Environment.LIVE:  # elsewhere no new cell appears
             print(code)
 
     def _find_call(self, name: str) -> ToolCall | None:
@@ -323,17 +328,13 @@ class NotebookThreads:
     def sample(self) -> Chat:
         """Returns a chat with the settings of the next turn."""
         chat = Chat(thread="sample")
-        self._set_up(chat, self._settings, 1.0)
+        self._set_up(chat, self.settings, 1.0)
         return chat
 
     def set_model(self, name: str) -> None:
         """Sets the model for all turns that follow. Raises `UsageError` for an unknown name."""
-        models.model(self._model(name, self._settings.dialect, None))
-        self._settings = replace(self._settings, model=name)
-
-    def model_name(self) -> str:
-        """Returns the name of the model."""
-        return self._settings.model
+        models.model(self._model(name, self.settings.dialect, None))
+        self.settings = replace(self.settings, model=name)
 
     def configure(self, changes: str) -> None:
         """Changes the settings of named models; see `ModelSettings.changed`."""
@@ -349,26 +350,22 @@ class NotebookThreads:
         """Sets the tools for all turns that follow: ``a,b``, or ``all`` that are registered."""
         if names != _ALL:
             self._tools(names)
-        self._settings = replace(self._settings, tools=None if names == _ALL else names)
+        self.settings = replace(self.settings, tools=None if names == _ALL else names)
 
     def set_approve(self, mode: ApprovalMode) -> None:
         """Sets the approval mode. With ``ask``, all remembered approvals are forgotten."""
-        self._settings = replace(self._settings, approve=mode)
+        self.settings = replace(self.settings, approve=mode)
         if mode == "ask":
             self._always.clear()
             for chat in self._chats.values():
                 chat.remembered_approvals.clear()
 
-    def approve(self) -> ApprovalMode:
-        """Returns the approval mode."""
-        return self._settings.approve
-
     def _model(self, name: str, dialect: str, speed: float | None) -> Any:
         """Returns the model that a notebook variable of this name holds, or the named model with its settings."""
-        found = find_model(name, self.namespace, dialect)
-        if not isinstance(found, str) or self._model_settings == ModelSettings():
-            return found
-        return models.model(found, dialect=dialect, speed=speed, config=self._model_settings.config(self.namespace))
+        model = find_model(name, self.namespace, dialect)
+        if not isinstance(model, str) or self._model_settings == ModelSettings():
+            return model
+        return models.model(model, dialect=dialect, speed=speed, config=self._model_settings.config(self.namespace))
 
     def _tools(self, names: str) -> list[Tool]:
         return [tool for name in names.replace(",", " ").split() for tool in tools_named(name, self.namespace)]
@@ -383,24 +380,16 @@ class NotebookThreads:
         """Returns the ids of the calls in the current thread."""
         return list(self._chats[self.current].calls) if self.current in self._chats else []
 
-    def model_variables(self) -> list[str]:
-        """Returns the names of variables that hold a model."""
-        return model_variables(self.namespace)
-
-    def tool_names(self) -> list[str]:
-        """Returns the names that ``--tools`` takes."""
-        return tool_names(self.namespace)
-
     def summary(self) -> str:
         """Describes the settings in a few lines."""
         chat = self._chats.get(self.current)
         transcript = chat.transcript if chat is not None else Transcript()
         state = " (running)" if self.current in self._runs and self._runs[self.current].is_running else ""
         lines = {
-            "model": self._settings.model,
+            "model": self.settings.model,
             "config": " ".join(str(self._model_settings).splitlines()),
-            "tools": self._settings.tools or ", ".join(registry) or "none; make one with @tool",
-            "approve": "" if self._settings.approve == "auto" else self._settings.approve,
+            "tools": self.settings.tools or ", ".join(registry) or "none; make one with @tool",
+            "approve": "" if self.settings.approve == "auto" else self.settings.approve,
             "thread": f"{self.current}{state}: {_counts(transcript)}",
             "chat": "" if self._variable == _VARIABLE else self._describe_variable(),
             "usage": tokens(chat.usage) if chat is not None else "",
@@ -408,47 +397,29 @@ class NotebookThreads:
         return "\n".join(f"{name:8}{value}" for name, value in lines.items() if value)
 
     def describe_tools(self) -> str:
-        """Describes the tools, one a line."""
-        chosen = self._settings.tools
-        return _describe_tools(list(registry.values()) if chosen is None else self._tools(chosen))
+        """Describes one tool a line, and names the built-in tools that are not among them."""
+        chosen = self.settings.tools
+        tools = list(registry.values()) if chosen is None else self._tools(chosen)
+        lines = []
+        for tool in tools:
+            summary = tool.description.strip().partition("\n")[0]
+            lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
+        lines = lines or ["There are no tools; make one with @tool."]
+        names = {tool.name for tool in tools}
+        off = [name for name in BUILT_IN_NAMES if name not in names]
+        return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
 
     def describe_threads(self) -> str:
         """Lists the threads; the current one is marked."""
         return "\n".join(f"{'*' if name == self.current else ' '} {name}" for name in self.names())
 
 
-def _describe_tools(tools: Sequence[Tool]) -> str:
-    """Describes one tool a line, and names the built-in tools that are not among them."""
-    lines = []
-    for tool in tools:
-        summary = tool.description.strip().partition("\n")[0]
-        lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
-    names = {tool.name for tool in tools}
-    off = [name for name in BUILT_IN_NAMES if name not in names]
-    lines = lines or ["There are no tools; make one with @tool."]
-    return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
-
-
-def _variables() -> Iterator[str]:
-    """Yields variable names for the chat; the first that is free is used."""
-    yield from (_VARIABLE, _OTHER_VARIABLE)
-    yield from (f"{_OTHER_VARIABLE}_{number}" for number in count(2))
-
-
 def _counts(transcript: Transcript) -> str:
     return f"{format_count(len(transcript.messages), 'messages')}, {format_count(len(transcript.calls), 'tool calls')}"
 
 
-def _remember_failure(chat: Chat, shown: Transcript) -> None:
-    """Lets ``%debug`` open in the tool that failed last."""
-    outcomes = (chat.outcomes.get(call) for call in reversed(shown.calls))
-    remember_for_debugger(
-        next((outcome.exception for outcome in outcomes if outcome is not None and outcome.traceback), None)
-    )
-
-
-def _speed(wish: float | None, place: Place) -> float | None:
+def _speed(wish: float | None, environment: Environment) -> float | None:
     """Returns the wished speed (0 means no waits), else the usual one; without waits where nobody watches."""
     if wish is not None:
         return wish or None
-    return None if place is Place.STATIC else 1.0
+    return None if environment is Environment.STATIC else 1.0

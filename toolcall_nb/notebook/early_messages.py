@@ -12,6 +12,11 @@ goes where it would have gone, in its order, so no other request is executed ear
 
 These parts of ipykernel and pyzmq are private. Where one is missing, as in other kernels, `EarlyMessages.arrive` is
 False.
+
+JupyterLite, whose kernel runs in the page's browser, hands a widget's message to the kernel when the cell has ended. So
+the page also sends the message on a channel of the browser (a BroadcastChannel), which `PageChannel` receives. Pyodide
+handles it while the one thread of the kernel sleeps: its ``time.sleep`` lets the browser's events happen, where the
+browser can switch stacks (JavaScript Promise Integration).
 """
 
 from __future__ import annotations
@@ -114,8 +119,8 @@ class _ShellReader:
 
     def _look(self, frames: Any) -> None:
         session = self._kernel.session
-        _, rest = session.feed_identities(frames, copy=False)
-        signature, *parts = (bytes(frame.bytes) for frame in rest[:5])
+        _, message = session.feed_identities(frames, copy=False)
+        signature, *parts = (bytes(frame.bytes) for frame in message[:5])
         kind = session.unpack(parts[0])["msg_type"]
         if kind not in ("comm_msg", "comm_close"):
             return
@@ -156,7 +161,6 @@ class _Waker:
         return cls(stream)
 
     def close(self) -> None:
-        """Ends the thread, soon."""
         self._over.set()
 
     def _watch(self) -> None:
@@ -184,30 +188,50 @@ class _ReadOnSignal:
 
         An interrupt in the middle would lose a message that was read and is not in the queue yet.
         """
-        interrupt = signal.getsignal(signal.SIGINT)
-        if interrupt is None or _is_in(frame, sys.modules[type(self._stream).__module__].__file__):
+        interrupt, file = signal.getsignal(signal.SIGINT), sys.modules[type(self._stream).__module__].__file__
+        while frame is not None and frame.f_code.co_filename != file:
+            frame = frame.f_back
+        if interrupt is None or frame is not None:
             return
         interrupts: list[tuple[int, FrameType | None]] = []
         signal.signal(signal.SIGINT, lambda *arguments: interrupts.append(arguments))
         try:
-            while not self._read_all():
-                pass
+            is_empty = False
+            while not is_empty:
+                try:
+                    self._stream.flush(select.POLLIN)
+                    is_empty = True
+                except Exception:  # more messages may be left
+                    _log.exception("The kernel could not take a message")
+                    is_empty = self._stream.closed()
         finally:
             signal.signal(signal.SIGINT, interrupt)
             if interrupts and callable(interrupt):
                 interrupt(*interrupts[0])
 
-    def _read_all(self) -> bool:
-        """Reads until nothing is left. Returns False if the kernel could not take a message, and more may be left."""
-        try:
-            self._stream.flush(select.POLLIN)
-        except Exception:
-            _log.exception("The kernel could not take a message")
-            return self._stream.closed()  # type: ignore[no-any-return]  # a boolean
-        return True
 
+class PageChannel:
+    """Has ``receive`` called with the data of each message that a page sends on the channel ``name``, until `close`."""
 
-def _is_in(frame: FrameType | None, file: str | None) -> bool:
-    while frame is not None and frame.f_code.co_filename != file:
-        frame = frame.f_back
-    return frame is not None
+    def __init__(self, name: str, receive: Callable[[Any], None]) -> None:
+        from js import BroadcastChannel  # type: ignore[import-not-found]  # a module of Pyodide
+        from pyodide.ffi import create_proxy  # type: ignore[import-not-found]
+
+        self.name = name
+        self._channel = BroadcastChannel.new(name)
+        self._receive = create_proxy(lambda event: receive({"method": "custom", "content": event.data.to_py()}))
+        self._channel.onmessage = self._receive
+
+    @classmethod
+    def open(cls, name: str, receive: Callable[[Any], None]) -> PageChannel | None:
+        """Opens a channel; returns None where messages could not arrive before the end of the cell."""
+        if not IN_BROWSER:
+            return None
+        from pyodide.ffi import can_run_sync
+
+        return cls(name, receive) if can_run_sync() else None
+
+    def close(self) -> None:
+        """Closes the channel. Nothing is received any more."""
+        self._channel.close()
+        self._receive.destroy()

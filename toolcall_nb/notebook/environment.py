@@ -1,4 +1,4 @@
-"""The place where a cell runs, `Place` and `place_of`, and the request to run it, `present_request`.
+"""The environment in which a cell runs, `find_environment`, and the request to run it, `present_request`.
 
 Imported when the extension is loaded, so it imports little.
 """
@@ -10,8 +10,8 @@ from enum import Enum
 from typing import Any
 
 
-class Place(Enum):
-    """The place decides how a run is shown."""
+class Environment(Enum):
+    """The environment of a cell, which decides how its run is shown."""
 
     LIVE = "live"
     """A notebook with a person: a widget, and static output when the run has ended."""
@@ -27,24 +27,24 @@ class Place(Enum):
     """A cell of marimo, which has no IPython: a widget, and static output when the run has ended."""
 
 
-def place_of(shell: Any) -> Place:
-    """Returns the place where ``shell`` runs its present cell or callback; None is a program without IPython.
+def find_environment(shell: Any) -> Environment:
+    """Returns the environment of the present cell or callback of ``shell``; None is a program without IPython.
 
     The execute request says whether a person can be asked: ``allow_stdin`` is true from JupyterLab and false from
     nbclient (jupyter-client's messaging specification, execute_request). A page's message to a widget does not say it.
     """
     if shell is None and _is_in_marimo():
-        return Place.MARIMO
+        return Environment.MARIMO
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
-        return Place.TERMINAL
+        return Environment.TERMINAL
     request = present_request(kernel)
     if (request.get("header") or {}).get("msg_type") == "comm_msg":
-        return Place.CALLBACK
+        return Environment.CALLBACK
     content = request.get("content") or {}
     if not content.get("allow_stdin", False):
-        return Place.STATIC
-    return Place.CONSOLE if _is_from_a_console(request) else Place.LIVE
+        return Environment.STATIC
+    return Environment.CONSOLE if _is_from_a_console(request) else Environment.LIVE
 
 
 def _is_in_marimo() -> bool:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from toolcall_nb.notebook.completion import install_completion, remove_completion
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.magic import ToolchatMagics
 
 _ASKS_FOR_HELP = re.compile(r"%(%toolchat\s+(?:help|--help|-h)\s*)")
@@ -24,8 +24,8 @@ def load(ipython: Any) -> None:
     magics.notebook.hooks.install()
     install_completion(ipython.Completer, magics.notebook)
     ipython.input_transformers_cleanup.append(_help_as_line)
-    if place_of(ipython) is Place.LIVE:
-        from toolcall_nb.notebook.early_imports import EarlyImports
+    if find_environment(ipython) is Environment.LIVE:
+        from toolcall_nb.notebook.first_run import EarlyImports
 
         magics.early_imports = EarlyImports(ipython.events)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolcall_nb.core.sdk_objects import SDK_REPLY_TYPES, SDK_STREAM_TYPES
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 
 _PLAYED = ("stream", "async stream")
 """The kinds of streams that are played. Those that must be entered first are not: that would send a request."""
@@ -28,14 +28,16 @@ class Hooks:
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self._own = (self._bundle, self._bundle_of_values, self._play, self._print_values)
+        self._formatter_functions = (self._bundle, self._bundle_of_values, self._play, self._print_values)
         self.are_on = False
 
     def install(self) -> None:
         """Registers the formatters, except for types for which the user has one."""
         self.are_on = True
-        for formatter, key, function in self._places():
-            if _registered(formatter, key) is None:
+        for formatter, key, function in self._registrations():
+            try:
+                formatter.lookup_by_type(".".join(key))
+            except KeyError:
                 formatter.deferred_printers[key] = function
 
     def remove(self) -> None:
@@ -43,14 +45,14 @@ class Hooks:
         self.are_on = False
         for formatter in (self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter):
             for printers in (formatter.deferred_printers, formatter.type_printers):
-                for key in [key for key, function in printers.items() if function in self._own]:
+                for key in [key for key, function in printers.items() if function in self._formatter_functions]:
                     del printers[key]
 
     @property
     def _formatters(self) -> Any:
         return self._shell.display_formatter
 
-    def _places(self) -> Iterator[tuple[Any, tuple[str, str], Callable[..., Any]]]:
+    def _registrations(self) -> Iterator[tuple[Any, tuple[str, str], Callable[..., Any]]]:
         bundles, displays = self._formatters.mimebundle_formatter, self._formatters.ipython_display_formatter
         yield from ((bundles, key, self._bundle) for key in SDK_REPLY_TYPES)
         yield from ((displays, key, self._play) for key, kind in SDK_STREAM_TYPES.items() if kind in _PLAYED)
@@ -62,26 +64,23 @@ class Hooks:
     # displays raises NotImplementedError.
 
     def _bundle(self, thing: Any) -> Any:
-        theirs = self._theirs(self._formatters.mimebundle_formatter, thing)
-        if theirs is not None:
-            return theirs(thing)
+        if (users_formatter := self._users_formatter(self._formatters.mimebundle_formatter, thing)) is not None:
+            return users_formatter(thing)
         return None if self._is_formatted(thing) else _bundle_of(thing)
 
     def _bundle_of_values(self, value: Any) -> Any:
-        theirs = self._theirs(self._formatters.mimebundle_formatter, value)
-        if theirs is not None:
-            return theirs(value)
+        if (users_formatter := self._users_formatter(self._formatters.mimebundle_formatter, value)) is not None:
+            return users_formatter(value)
         return _bundle_of(value) if _may_be_messages(value) and not self._is_formatted(value) else None
 
     def _print_values(self, value: Any) -> None:
         """Prints values in a terminal, where IPython would prefer its own text for lists to that of a bundle."""
-        theirs = self._theirs(self._formatters.ipython_display_formatter, value)
-        if theirs is not None:
-            theirs(value)
+        if (users_formatter := self._users_formatter(self._formatters.ipython_display_formatter, value)) is not None:
+            users_formatter(value)
             return
         is_ours = (
             _may_be_messages(value)
-            and place_of(self._shell) in (Place.TERMINAL, Place.CONSOLE)
+            and find_environment(self._shell) in (Environment.TERMINAL, Environment.CONSOLE)
             and not self._is_formatted(value)
         )
         bundle = _bundle_of(value) if is_ours else None
@@ -90,9 +89,8 @@ class Hooks:
         print(bundle["text/plain"])
 
     def _play(self, stream: Any) -> None:
-        theirs = self._theirs(self._formatters.ipython_display_formatter, stream)
-        if theirs is not None:
-            theirs(stream)
+        if (users_formatter := self._users_formatter(self._formatters.ipython_display_formatter, stream)) is not None:
+            users_formatter(stream)
             return
         if self._is_formatted(stream):
             raise NotImplementedError
@@ -106,13 +104,12 @@ class Hooks:
 
     # The user's own formatters
 
-    def _theirs(self, formatter: Any, thing: Any) -> Callable[[Any], Any] | None:
+    def _users_formatter(self, formatter: Any, thing: Any) -> Callable[[Any], Any] | None:
         """Returns the user's formatter that was registered by name after ours: IPython does not find it any more."""
         for cls in type(thing).__mro__:
-            function = formatter.deferred_printers.get((cls.__module__, cls.__name__))
-            if function is not None and function not in self._own:
-                found: Callable[[Any], Any] = function
-                return found
+            function: Callable[[Any], Any] | None = formatter.deferred_printers.get((cls.__module__, cls.__name__))
+            if function is not None and function not in self._formatter_functions:
+                return function
         return None
 
     def _is_formatted(self, thing: Any) -> bool:
@@ -123,19 +120,12 @@ class Hooks:
 
     def _is_users(self, formatter: Any, thing: Any) -> bool:
         try:
-            function = self._theirs(formatter, thing) or formatter.lookup(thing)
+            function = self._users_formatter(formatter, thing) or formatter.lookup(thing)
         except KeyError:
             return False
         from IPython.lib.pretty import _type_pprinters
 
-        return function not in self._own and function not in _type_pprinters.values()
-
-
-def _registered(formatter: Any, key: tuple[str, str]) -> Any:
-    try:
-        return formatter.lookup_by_type(".".join(key))
-    except KeyError:
-        return None
+        return function not in self._formatter_functions and function not in _type_pprinters.values()
 
 
 def _may_be_messages(value: Any) -> bool:
@@ -154,9 +144,9 @@ def _bundle_of(thing: Any) -> dict[str, str] | None:
         from toolcall_nb.core.transcript import Transcript
         from toolcall_nb.render.saved_output import saved_bundle
 
-        found = recognise_source(thing)
-        is_whole = found.kind is SourceKind.WHOLE
-        return saved_bundle(Transcript.from_events(events_of(found))) if is_whole else None
+        source = recognise_source(thing)
+        is_whole = source.kind is SourceKind.WHOLE
+        return saved_bundle(Transcript.from_events(events_of(source))) if is_whole else None
     except Exception:
         _log_exception("A reply could not be shown; its plain form stands for it")
         return None

@@ -8,7 +8,7 @@ as they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from toolcall_nb.errors import UsageError
@@ -64,28 +64,19 @@ def _look_up(name: str, path: str, namespace: Mapping[str, Any]) -> Any:
     if name not in namespace:
         raise LookupError("there is no such name")
     value = namespace[name]
-    for step in _steps(path):
-        value = getattr(value, step) if isinstance(step, _Attribute) else value[step]
+    for step in _STEP.finditer(path):
+        value = getattr(value, step["attribute"]) if step["attribute"] else value[_key(step["key"])]
     return value
 
 
-class _Attribute(str):
-    """The name of an attribute, to tell it from a key that is a string."""
-
-
-def _steps(path: str) -> Iterator[Any]:
-    for match in _STEP.finditer(path):
-        if match["attribute"]:
-            yield _Attribute(match["attribute"])
-        else:
-            yield _key(match["key"])
+def unquoted(text: str) -> str:
+    """Returns a text without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
 
 
 def _key(text: str) -> int | str:
     """Parses a key as `str.format` does: digits are a number. It may also be quoted."""
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
+    return int(text) if _INTEGER.fullmatch(text) else unquoted(text)
 
 
 def _reason(error: Exception) -> str:

@@ -43,7 +43,46 @@ class _NoPage(Exception):
     """No page shows the question for approval."""
 
 
-class LiveDisplay:
+class DocumentDisplay:
+    """Draws a run into a document, whose steps `_send` sends to the pages."""
+
+    def __init__(self, *, info: str, timings: Mapping[str, float], began: float | None = None) -> None:
+        self._html = LiveHtml(images=picture_hosts())
+        self._document = LiveDocument(self._html, self._send, info=info, timings=timings, began=began)
+        self._pacer = Pacer(self._flush)
+        self._questions = PendingApprovals(self._document.ask)
+
+    @property
+    def transcript(self) -> Transcript:
+        """The transcript of the events so far."""
+        self._document.draw_pending_text()
+        return self._html.transcript
+
+    def show(self, event: Event) -> None:
+        """Takes one event in; the page gets it with the next step."""
+        if self._document.apply(event):
+            self._pacer.wake()
+
+    def _send(self, step: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _flush(self) -> None:
+        self._document.flush()
+
+    def _finish(self, info: str) -> None:
+        """Sends the last steps, with the line below the run."""
+        line = saved_line(info, saved_value(self.transcript)[1])
+        self._document.finish(line, footer_html(line, self.transcript))
+        self._document.flush()
+
+    def _shown_run(self, on_stop: Callable[[], None]) -> ShownRun:
+        from toolcall_nb.notebook.widget import ShownRun
+
+        pacer = self._pacer
+        return ShownRun(self._document, on_stop, self._questions.answer, pacer.set_interval, pacer.wake)
+
+
+class LiveDisplay(DocumentDisplay):
     """Shows the run in ``output`` from the first moment; `close` leaves static output, with the cards as they are then.
 
     ``approver`` decides about calls if no page shows the run, or if the kernel receives no clicks while it runs a cell.
@@ -63,11 +102,7 @@ class LiveDisplay:
         must_be_open: bool = False,
         widget: TranscriptWidget | None = None,
     ) -> None:
-        self._html = LiveHtml(images=picture_hosts())
-        began = None if widget is None else widget.opened
-        self._document = LiveDocument(self._html, self._send, info=info, timings=timings, began=began)
-        self._pacer = Pacer(self._flush)
-        self._questions = PendingApprovals(self._document.ask)
+        super().__init__(info=info, timings=timings, began=None if widget is None else widget.opened)
         self._on_stop = on_stop
         self._approver = approver
         self._must_be_open = must_be_open
@@ -81,7 +116,7 @@ class LiveDisplay:
         if widget is None:
             output.show_widget(self._widget)
         else:
-            widget.connect(self._shown_run())
+            widget.connect(self._shown_run(on_stop))
         self._is_shown = True
         self._is_over = threading.Event()
         if output.page_may_miss_steps:
@@ -89,20 +124,9 @@ class LiveDisplay:
         self._pacer.wake()  # a page may have closed the view before the output was shown
 
     @property
-    def transcript(self) -> Transcript:
-        """The transcript of the events so far."""
-        self._document.draw_pending_text()
-        return self._html.transcript
-
-    @property
     def needs_a_free_kernel(self) -> bool:
         """Whether a card asks a person, and its buttons do nothing while the kernel runs a cell."""
         return self._questions.is_open and not self._widget.receives_in_cells
-
-    def show(self, event: Event) -> None:
-        """Takes one event in; the page gets it with the next step."""
-        if self._document.apply(event):
-            self._pacer.wake()
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Asks in the call's card whether it may run; by ``input`` if that card cannot be seen or used."""
@@ -128,9 +152,7 @@ class LiveDisplay:
         """
         self._is_over.set()
         self._pacer.close()
-        line = saved_line(info, saved_value(self.transcript)[1])
-        self._document.finish(line, footer_html(line, self.transcript))
-        self._document.flush()
+        self._finish(info)
         self._widget.finish(lambda: self._show_static(info))
 
     def _show_static(self, info: str) -> dict[str, str]:
@@ -180,10 +202,4 @@ class LiveDisplay:
     def _make_widget(self) -> TranscriptWidget:
         from toolcall_nb.notebook.widget import TranscriptWidget
 
-        return TranscriptWidget(self._shown_run())
-
-    def _shown_run(self) -> ShownRun:
-        from toolcall_nb.notebook.widget import ShownRun
-
-        on_answer, pacer = self._questions.answer, self._pacer
-        return ShownRun(self._document, self._on_stop, on_answer, pacer.set_interval, pacer.wake)
+        return TranscriptWidget(self._shown_run(self._on_stop))

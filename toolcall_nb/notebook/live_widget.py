@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals import ApprovalMode
-from toolcall_nb.approvals.page import PendingApprovals
 from toolcall_nb.chat import Chat
 from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import UsageError
-from toolcall_nb.live_runs.document import LiveDocument
-from toolcall_nb.live_runs.pacer import Pacer
-from toolcall_nb.live_runs.run import Run, Stoppable
-from toolcall_nb.notebook.widget import ShownRun, TranscriptWidget
-from toolcall_nb.redaction.registered_secrets import saved_value
-from toolcall_nb.render import LiveHtml
-from toolcall_nb.render.run_footer import footer_html, info_line
-from toolcall_nb.render.saved_output import picture_hosts, saved_line
+from toolcall_nb.live_runs.run import Run
+from toolcall_nb.notebook.live_display import DocumentDisplay
+from toolcall_nb.notebook.show import stream_run
+from toolcall_nb.notebook.widget import TranscriptWidget
+from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.runs.reading import recognise_run
 from toolcall_nb.sources.event_loop import close_quietly
 
@@ -41,43 +36,33 @@ def live(thing: Any, prompt: str | None = None, *, approval_mode: ApprovalMode |
         return _live_turn(thing, prompt, approval_mode or thing.approval_mode)
     if prompt is not None or approval_mode is not None:
         raise UsageError(f"live() takes a prompt and approval_mode= only with a Chat, not with {type(thing).__name__}.")
-    found = recognise_run(thing, None, "live")
-    if isinstance(found, Transcript):
-        return _live_events((event for event in found.events()), "transcript")
-    if found.must_be_awaited:
+    run = recognise_run(thing, None, "live")
+    if isinstance(run, Transcript):
+        return _live_events((event for event in run.events()), "transcript")
+    if run.must_be_awaited:
         raise UsageError("live() takes no asynchronous stream. In a Jupyter notebook, use `await show(stream)`.")
-    return _live_events(found.events(), found.name)
+    return _live_events(run.events(), run.name)
 
 
 def _live_events(events: Generator[Event, None, None], name: str) -> TranscriptWidget:
-    stoppable = Stoppable(events)
-
-    def info(run: Run) -> str:
-        return info_line(answering_model(run.display.transcript.messages) or name, run.display.transcript)
-
-    run = Run(lambda _: iter(stoppable), stop=stoppable.stop, info=info)
-    return _begin(run, info=name, timings={}, finished=lambda: close_quietly(events))
+    return _begin(stream_run(events, name), info=name, timings={}, finished=lambda: close_quietly(events))
 
 
 def _live_turn(chat: Chat, prompt: str, approval_mode: ApprovalMode) -> TranscriptWidget:
     """Runs a turn whose calls ask in the widget; after it, the chat asks as before."""
-
-    def source(show_meanwhile: Callable[[Event], None]) -> Iterator[Event]:
-        return chat.stream(prompt, show_meanwhile)
 
     before = chat.ask_approval, chat.approval_mode
 
     def finished() -> None:
         chat.ask_approval, chat.approval_mode = before
 
-    def ask(call: ToolCall) -> Decision:
-        return run.display.ask(call, lambda: chat.is_stopping)
-
-    chat.ask_approval = ask
+    chat.ask_approval = lambda call: run.display.ask(call, lambda: chat.is_stopping)
     chat.approval_mode = approval_mode
     try:
         run: Run = Run(
-            source, stop=chat.stop, info=lambda run: info_line(chat.shown_model_name, run.display.transcript)
+            lambda show: chat.stream(prompt, show),
+            stop=chat.stop,
+            info=lambda run: info_line(chat.shown_model_name, run.display.transcript),
         )
     except BaseException:
         finished()
@@ -91,30 +76,15 @@ def _begin(run: Run, *, info: str, timings: Mapping[str, float], finished: Calla
     return display.widget
 
 
-class _WidgetDisplay:
+class _WidgetDisplay(DocumentDisplay):
     """Shows a run in a widget that somebody else displays, and that stays."""
 
     def __init__(
         self, *, info: str, on_stop: Callable[[], None], timings: Mapping[str, float], finished: Callable[[], None]
     ) -> None:
-        self._html = LiveHtml(images=picture_hosts())
-        self._document = LiveDocument(self._html, self._send, info=info, timings=timings)
-        self._pacer = Pacer(self._document.flush)
-        self._questions = PendingApprovals(self._document.ask)
+        super().__init__(info=info, timings=timings)
         self._finished = finished
-        on_answer, pacer = self._questions.answer, self._pacer
-        self.widget = TranscriptWidget(ShownRun(self._document, on_stop, on_answer, pacer.set_interval, pacer.wake))
-
-    @property
-    def transcript(self) -> Transcript:
-        """The transcript of the events so far."""
-        self._document.draw_pending_text()
-        return self._html.transcript
-
-    def show(self, event: Event) -> None:
-        """Takes one event in; the page gets it with the next step."""
-        if self._document.apply(event):
-            self._pacer.wake()
+        self.widget = TranscriptWidget(self._shown_run(on_stop))
 
     def ask(self, call: ToolCall, is_stopped: Callable[[], bool]) -> Decision:
         """Asks in the call's card, as long as it takes: the widget may be displayed later."""
@@ -122,12 +92,9 @@ class _WidgetDisplay:
         return self._questions.ask(call, is_stopped)
 
     def close(self, info: str) -> None:
-        """Sends the rest."""
         self._pacer.close()
         self._finished()
-        line = saved_line(info, saved_value(self.transcript)[1])
-        self._document.finish(line, footer_html(line, self.transcript))
-        self._document.flush()
+        self._finish(info)
 
     def _send(self, step: dict[str, Any]) -> None:
         self.widget.send_step(step)

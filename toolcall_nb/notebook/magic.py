@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError as ShellUsageError
@@ -20,7 +20,8 @@ from toolcall_nb.notebook.notebook_state import NotebookState
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import Transcript
-    from toolcall_nb.notebook.early_imports import EarlyImports
+    from toolcall_nb.notebook.first_run import EarlyImports
+
 
 CHAT_DIALECTS = ("native", *TEXT_DIALECTS)
 """The values of ``--dialect``."""
@@ -152,9 +153,7 @@ class ToolchatMagics(Magics):
         with _clear_errors():
             options = _parsed(line)
             if options.help or (cell is None and options.command == ["help"]):
-                from toolcall_nb.notebook.magic_help import help_text
-
-                print(help_text(ToolchatMagics.toolchat.__doc__ or ""))
+                print(_help_text(ToolchatMagics.toolchat.__doc__ or ""))
             elif cell is None:
                 self._run_command(options)
             else:
@@ -166,7 +165,7 @@ class ToolchatMagics(Magics):
         _check_cell(options)
         text = cell.strip("\n")
         if options.watch:
-            from toolcall_nb.notebook.watched_cell import run_watched_cell
+            from toolcall_nb.notebook.watch import run_watched_cell
 
             run_watched_cell(self.shell, cell)
         elif options.render:
@@ -176,11 +175,13 @@ class ToolchatMagics(Magics):
         elif options.replay:
             self.notebook.threads.replay(self._transcript(text), options)
         else:
-            from toolcall_nb.notebook.early_view import early_view
+            from toolcall_nb.notebook.first_run import early_view
+            from toolcall_nb.notebook.interpolation import fill_values
 
             prompt = self._prompt(text)
             with early_view(self.shell):
-                self.notebook.threads.ask(prompt, options, self._attached(options.attach))
+                attached = fill_values(options.attach or "", self.notebook.namespace)
+                self.notebook.threads.ask(prompt, options, attached)
 
     def _prompt(self, text: str) -> str:
         from toolcall_nb.notebook.interpolation import fill
@@ -191,11 +192,6 @@ class ToolchatMagics(Magics):
         if all(line.lstrip().startswith("#") for line in lines):
             raise UsageError("The cell has no prompt, only comments.")
         return fill(text.strip(), self.notebook.namespace)
-
-    def _attached(self, given: str | None) -> list[Any]:
-        from toolcall_nb.notebook.interpolation import fill_values
-
-        return [] if given is None else fill_values(given, self.notebook.threads.namespace)
 
     def _transcript(self, text: str) -> Transcript:
         from toolcall_nb.runs.recorded_file import read_markdown
@@ -253,9 +249,9 @@ def _check_cell(options: Namespace) -> None:
         if getattr(options, name):
             raise UsageError(f"--{name.replace('_', '-')} is an option of %toolchat {command}, not of a cell.")
     if options.watch:
-        given = [name for name, value in vars(options).items() if name not in ("watch", "command") and value]
-        if given:
-            name = given[0].replace("_", "-")
+        others = [name for name, value in vars(options).items() if name not in ("watch", "command") and value]
+        if others:
+            name = others[0].replace("_", "-")
             raise UsageError(f"--watch runs the cell as Python and takes no other option, but got --{name}.")
     if options.render and options.replay:
         raise UsageError("--render shows a transcript, --replay plays it: choose one.")
@@ -263,14 +259,14 @@ def _check_cell(options: Namespace) -> None:
 
 def _check_line(command: str, options: Namespace) -> None:
     """Refuses the options that only a cell takes: ignoring them would look as if they were set."""
-    own = {"replay": ("speed", "background"), "rerun": ("go_on",), "save": ("timings",)}
-    allowed = ("command", *own.get(command, ()))
+    extra = {"replay": ("speed", "background"), "rerun": ("go_on",), "save": ("timings",)}
+    allowed = ("command", *extra.get(command, ()))
     unset = (None, False)
-    given = [
+    refused = [
         name for name, value in vars(options).items() if name not in allowed and not any(value is no for no in unset)
     ]
-    if given:
-        name = given[0]
+    if refused:
+        name = refused[0]
         hint = f" For all cells that follow: %toolchat {name} …" if name in COMMANDS else ""
         raise UsageError(f"--{name.replace('_', '-')} is an option of a cell, %%toolchat.{hint} See %toolchat?")
 
@@ -303,3 +299,9 @@ def _clear_errors() -> Iterator[None]:
         with suppress(AttributeError):  # an exception may have no attributes of its own
             error._render_traceback_ = partial(cell_traceback, error)  # type: ignore[attr-defined]
         raise
+
+
+def _help_text(docstring: str) -> str:
+    """Returns the help without its usage line and its marks for documentation, given the docstring of the magic."""
+    description, _, options = docstring.split("\n\n", 2)[2].partition("positional arguments:")
+    return f"{dedent(description).strip()}\n\nOptions:\n\n{options.partition('options:')[2].strip(chr(10))}".rstrip()

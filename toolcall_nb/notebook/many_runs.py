@@ -1,4 +1,4 @@
-"""Runs many prompts with many models at once: `run_many`."""
+"""Runs many prompts with many models at once: `run_many`. `BatchLines` prints the progress in terminals."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from toolcall_nb.batches import BatchDisplay, BatchProgress, BatchRuns, batch_bundle, run_batch
-from toolcall_nb.notebook.batch_lines import BatchLines
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.batches import (
+    BatchDisplay,
+    BatchProgress,
+    BatchRuns,
+    RowState,
+    batch_bundle,
+    describe_rows,
+    row_line,
+    run_batch,
+)
+from toolcall_nb.core.escaping import visible
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.redaction.registered_secrets import saved_text
 from toolcall_nb.tools import ToolSource
 from toolcall_nb.tools.ipython_shell import ipython_shell
 
@@ -62,14 +72,14 @@ def run_many(
 
 
 def _display(is_wanted: bool | None) -> Callable[[BatchProgress], BatchDisplay] | None:
-    """Returns what makes the display of the place where this runs; None where nobody watches."""
+    """Returns what makes the display for the environment; None where nobody watches."""
     if is_wanted is False:
         return None
     shell = ipython_shell()
-    place = Place.TERMINAL if shell is None else place_of(shell)
-    if place in (Place.TERMINAL, Place.CONSOLE):
+    environment = Environment.TERMINAL if shell is None else find_environment(shell)
+    if environment in (Environment.TERMINAL, Environment.CONSOLE):
         return BatchLines if is_wanted or shell is not None or sys.stderr.isatty() else None
-    return StaticBatch if place is Place.STATIC else _live_batch
+    return StaticBatch if environment is Environment.STATIC else _live_batch
 
 
 def _live_batch(progress: BatchProgress) -> BatchDisplay:
@@ -98,3 +108,33 @@ class StaticBatch:
 
         display(batch_bundle(progress.rows, runs), raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
         runs.mark_as_shown()
+
+
+class BatchLines:
+    """Prints a line to standard error when a run ends or has to wait, and one at the end."""
+
+    def __init__(self, progress: BatchProgress) -> None:
+        self._printed: dict[int, tuple[RowState, str]] = {}  # of each row
+        there = sum(row.was_there for row in progress.rows)
+        self._print(f"{len(progress.rows):,} runs" + (f", {there:,} of them made before" if there else ""))
+        self._width = len(f"{len(progress.rows):,}")
+        progress.changed()
+
+    def update(self, progress: BatchProgress) -> None:
+        """Prints what is new."""
+        for index in progress.changed():
+            row = progress.rows[index]
+            state = (row.state, row.note)
+            if self._printed.get(index) != state and (
+                row.note or row.state not in (RowState.WAITING, RowState.RUNNING)
+            ):
+                self._printed[index] = state
+                self._print(f"{index + 1:>{self._width},}  {row_line(row)}")
+
+    def close(self, progress: BatchProgress, runs: BatchRuns) -> None:
+        """Prints the rest, and how many runs have which state."""
+        self.update(progress)
+        self._print(describe_rows(progress.rows, progress.seconds))
+
+    def _print(self, line: str) -> None:
+        print(visible(saved_text(line)), file=sys.stderr, flush=True)

@@ -18,6 +18,7 @@ from toolcall_nb import models
 from toolcall_nb.agents.recognise import find_framework
 from toolcall_nb.chat import Chat
 from toolcall_nb.errors import UsageError
+from toolcall_nb.notebook.interpolation import unquoted
 from toolcall_nb.redaction import masked
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ class ModelSettings(Struct, frozen=True):
     def __str__(self) -> str:
         """Formats the settings, one a line, with the origin of the key in place of the key."""
         origin = None if self.key is None else f"from the {'environment' if self.key in os.environ else 'notebook'}"
-        known = {"base_url": self.base_url, "key": self.key and f"{self.key} ({origin})", "wire": self.wire}
+        fields = {"base_url": self.base_url, "key": self.key and f"{self.key} ({origin})", "wire": self.wire}
         settings = {name: json.dumps(value, ensure_ascii=False) for name, value in self.settings.items()}
-        lines = [f"{name}={value}" for name, value in {**known, **settings}.items() if value is not None]
+        lines = [f"{name}={value}" for name, value in {**fields, **settings}.items() if value is not None]
         return "\n".join(lines)
 
     def _with(self, name: str, written: str, namespace: Mapping[str, Any]) -> ModelSettings:
@@ -85,8 +86,13 @@ class ModelSettings(Struct, frozen=True):
         if masked(written) != written:
             raise UsageError(f"{name}= holds what looks like a key, which would stay in the notebook. {_NO_KEY}")
         if name in ("base_url", "wire"):
-            return replace(self, **{name: _address(name, _plain(written))})
-        others = {known: value for known, value in self.settings.items() if known != name}
+            address = unquoted(written)
+            if name == "base_url" and address and not re.match(r"https?://[^\s/]", address):
+                raise UsageError(
+                    f"base_url= takes an address that begins with http:// or https://, not {address!r:.100}."
+                )
+            return replace(self, **{name: address or None})
+        others = {other: value for other, value in self.settings.items() if other != name}
         if not written:
             return replace(self, settings=others)
         value = _value(name, written)
@@ -96,11 +102,11 @@ class ModelSettings(Struct, frozen=True):
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
     """Splits ``name=value …``. A value reaches to the next name with ``=``, so it may contain blanks."""
-    found = [*_ASSIGNMENT.finditer(text)]
-    if not found or found[0].start():
+    matches = [*_ASSIGNMENT.finditer(text)]
+    if not matches or matches[0].start():
         raise UsageError(f"%toolchat config takes name=value, or {RESET}, not {masked(text)!r:.100}.")
-    ends = [*(match.start() for match in found[1:]), len(text)]
-    for match, end in zip(found, ends, strict=True):
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    for match, end in zip(matches, ends, strict=True):
         yield match[1], text[match.end() : end].strip()
 
 
@@ -114,12 +120,6 @@ def _key(name: str, namespace: Mapping[str, Any]) -> str:
             f"key= names no environment variable, and no variable of the notebook that holds a text. {_NO_KEY}"
         )
     return value.strip()
-
-
-def _address(name: str, value: str) -> str | None:
-    if name == "base_url" and value and not re.match(r"https?://[^\s/]", value):
-        raise UsageError(f"base_url= takes an address that begins with http:// or https://, not {value!r:.100}.")
-    return value or None
 
 
 def _check_setting(name: str, value: Any) -> None:
@@ -149,12 +149,7 @@ def _value(name: str, written: str) -> Any:
             raise UsageError(f"The value of {name}= is no JSON: {error}") from None
     from toolcall_nb.markdown.yaml_text import resolve_plain
 
-    return resolve_plain(written) if _plain(written) == written else _plain(written)
-
-
-def _plain(written: str) -> str:
-    """Returns the text without quotes around it."""
-    return written[1:-1] if len(written) > 1 and written[0] == written[-1] and written[0] in "'\"" else written
+    return resolve_plain(written) if unquoted(written) == written else unquoted(written)
 
 
 def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:

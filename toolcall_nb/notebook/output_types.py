@@ -18,26 +18,23 @@ def find_output_type(name: str, namespace: Mapping[str, Any]) -> Any:
 
     Raises `UsageError` for an unknown name, and for a variable that holds nothing.
     """
-    first, *rest = name.split(".")
-    found = namespace.get(first)
-    for attribute in rest if found is not None else ():
-        found = getattr(found, attribute, None)
-    if found is None and name in _PLAIN:
-        found = getattr(builtins, name)
-    if found is None:
+    first, *attributes = name.split(".")
+    value = namespace.get(first)
+    for attribute in attributes if value is not None else ():
+        value = getattr(value, attribute, None)
+    if value is None and name in _PLAIN:
+        value = getattr(builtins, name)
+    if value is None:
         hint = did_you_mean(name, output_type_names(namespace))
         raise UsageError(
             f"--output {name!r:.100} is not known.{hint} It is the name of a class or a JSON Schema in this notebook: "
             "a dataclass, a TypedDict, a pydantic model; or int, str, list."
         )
-    return found
+    return value
 
 
 def output_type_names(namespace: Mapping[str, Any]) -> list[str]:
     """Returns the notebook's own classes that have fields, and the built-in types."""
-    own = [name for name, value in namespace.items() if not name.startswith("_") and _has_fields(value)]
-    return [*own, *_PLAIN]
-
-
-def _has_fields(value: Any) -> bool:
-    return isinstance(value, type) and value.__module__ == "__main__" and bool(get_annotations(value))
+    public = ((name, value) for name, value in namespace.items() if not name.startswith("_"))
+    classes = [(name, value) for name, value in public if isinstance(value, type) and value.__module__ == "__main__"]
+    return [*(name for name, value in classes if get_annotations(value)), *_PLAIN]

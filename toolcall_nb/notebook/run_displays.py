@@ -1,4 +1,4 @@
-"""The displays of a run in IPython: `make_display` chooses one for the place where a cell runs.
+"""The displays of a run in IPython, and questions whether a call may run: `make_display` and `ask_in_notebook`.
 
 `StaticDisplay` and `TerminalDisplay` are here; the widget is in `toolcall_nb.notebook.live_display`.
 """
@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
+from toolcall_nb.core import events as ev
 from toolcall_nb.core.escaping import visible
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.usage import read_usage
-from toolcall_nb.live_runs.run import RunDisplay
-from toolcall_nb.notebook.early_view import take_early_view
-from toolcall_nb.notebook.environment import Place
+from toolcall_nb.live_runs.run import PLAYING, Run, RunDisplay
+from toolcall_nb.notebook.environment import Environment, find_environment
+from toolcall_nb.notebook.first_run import take_early_view
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import saved_text
 from toolcall_nb.render.saved_output import saved_bundle
 
 if TYPE_CHECKING:
     from toolcall_nb.approvals import Approver
+    from toolcall_nb.chat import Chat
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.transcript import ToolCall, Transcript
+
 
 _log = logger("toolcall_nb.notebook")
 
@@ -38,48 +42,49 @@ class CellDisplay(RunDisplay, Protocol):
 
 
 def make_display(
-    place: Place,
+    environment: Environment,
     *,
     info: str,
     on_stop: Callable[[], None],
     timings: Mapping[str, float],
     is_background: bool = False,
 ) -> CellDisplay:
-    """Makes the display for a place. If the live one fails (a broken widget installation), it is the static one."""
-    approver = approver_for(place, is_background=is_background)
-    match place:
-        case Place.LIVE | Place.CALLBACK | Place.MARIMO:
+    """Makes the display for an environment. If the live one fails (as with a broken installation), it is static."""
+    approver = approver_for(environment, is_background=is_background)
+    match environment:
+        case Environment.LIVE | Environment.CALLBACK | Environment.MARIMO:
             try:
                 from toolcall_nb.notebook.cell_outputs import JupyterOutput, MarimoOutput
                 from toolcall_nb.notebook.live_display import LiveDisplay
 
                 early = take_early_view()
-                output = early.output if early else MarimoOutput() if place is Place.MARIMO else JupyterOutput()
+                new_output = MarimoOutput if environment is Environment.MARIMO else JupyterOutput
+                output = early.output if early else new_output()
                 return LiveDisplay(
                     output,
                     info=info,
                     on_stop=on_stop,
                     timings=timings,
                     approver=None if is_background else approver,
-                    must_be_open=place is Place.CALLBACK,
+                    must_be_open=environment is Environment.CALLBACK,
                     widget=early.widget if early else None,
                 )
             except Exception:
                 _log.exception("The live view cannot be shown; the transcript comes when the run has ended")
                 return StaticDisplay(approver)
-        case Place.TERMINAL | Place.CONSOLE:
-            return TerminalDisplay(approver, can_redraw=place is Place.TERMINAL)
-        case Place.STATIC:
+        case Environment.TERMINAL | Environment.CONSOLE:
+            return TerminalDisplay(approver, can_redraw=environment is Environment.TERMINAL)
+        case Environment.STATIC:
             return StaticDisplay(approver)
 
 
-def approver_for(place: Place, *, is_background: bool = False) -> Approver:
+def approver_for(environment: Environment, *, is_background: bool = False) -> Approver:
     """Returns the approver that needs no card: it asks by ``input``, or denies where nobody can answer."""
-    if place is Place.STATIC or is_background:
+    if environment is Environment.STATIC or is_background:
         return deny_unattended
-    if place in (Place.TERMINAL, Place.CONSOLE):
+    if environment in (Environment.TERMINAL, Environment.CONSOLE):
         return TerminalApprover()
-    if place is Place.CALLBACK:
+    if environment is Environment.CALLBACK:
         return _deny_unseen
     return TerminalApprover(say=lambda text: print(saved_text(text)))  # what a cell prints stays in the notebook
 
@@ -155,3 +160,33 @@ class TerminalDisplay(StaticDisplay):
         self._end.close()
         if read_usage(self.transcript.messages).usage:
             print(visible(info))
+
+
+def ask_in_notebook(call: ToolCall, chat: Chat, run: Run | None, shell: Any) -> Decision:
+    """Asks in the card of the call: in ``run``, or in the run that plays the chat's events, as `show` does.
+
+    A call that has no card is asked about by ``input``; in a widget's callback, it gets a card for the question.
+    """
+    if run is not None and run.is_running:
+        return run.display.ask(call, lambda: chat.is_stopping)
+    played = PLAYING.get()
+    if played is not None and played.is_running:
+        card_call = played.display.transcript.calls.get(call.id)
+        if card_call is not None and (card_call.name, card_call.approval) == (call.name, call.approval):
+            return played.display.ask(call, lambda: chat.is_stopping)
+    environment = find_environment(shell)
+    return _ask_in_own_card(call, chat) if environment is Environment.CALLBACK else approver_for(environment)(call)
+
+
+def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
+    """Shows a run that has only this call and the answer."""
+    display = make_display(Environment.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
+    approval = call.approval.id if call.approval is not None else call.id
+    display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
+    display.show(ev.ToolApprovalRequest(approval, call.id))
+    try:
+        decision = display.ask(call, lambda: chat.is_stopping)
+        display.show(ev.ToolApprovalResponse(approval, decision.approved, decision.reason))
+        return decision
+    finally:
+        display.close(chat.shown_model_name)

@@ -27,7 +27,18 @@ def run_secrets_command(words: str, transcript: Transcript, namespace: Mapping[s
             register_secret(_value(name, namespace), name)
         case _:
             raise UsageError(_USAGE)
-    return _describe(transcript)
+    secrets = known_secrets()
+    names = sorted({name for name in secrets.values() if name is not None})
+    unnamed = sum(name is None for name in secrets.values())
+    tally = masked_value(transcript, secrets)[1]
+    lines = [
+        f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
+        f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
+    ]
+    for mark, number in sorted(tally.masks.items()):
+        kind = "what looks like one" if mark == MASK else mark.removeprefix("[masked: ").removesuffix("]")
+        lines.append(f"in this thread: {kind}, {format_count(number, 'times')}")
+    return "\n".join(lines)
 
 
 def _value(name: str, namespace: Mapping[str, Any]) -> str:
@@ -36,23 +47,3 @@ def _value(name: str, namespace: Mapping[str, Any]) -> str:
     if not isinstance(value, str) or not name.isidentifier():
         raise UsageError(f"There is no variable of that name that holds a text. {_USAGE}")
     return value
-
-
-def _describe(transcript: Transcript) -> str:
-    known = known_secrets()
-    names = sorted({name for name in known.values() if name is not None})
-    unnamed = sum(name is None for name in known.values())
-    tally = masked_value(transcript, known)[1]
-    lines = [
-        f"secrets: {'masked' if is_masking() else 'not masked, they are saved as they are'}",
-        f"known:   {', '.join([*names, *([f'{unnamed:,} without a name'] if unnamed else [])]) or 'none'}",
-        *(
-            f"in this thread: {_describe_mask(mark)}, {format_count(number, 'times')}"
-            for mark, number in sorted(tally.masks.items())
-        ),
-    ]
-    return "\n".join(lines)
-
-
-def _describe_mask(mark: str) -> str:
-    return "what looks like one" if mark == MASK else mark.removeprefix("[masked: ").removesuffix("]")

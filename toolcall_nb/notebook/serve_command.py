@@ -39,7 +39,17 @@ class NotebookServer:
         if self._server is not None and self._server.is_running:
             raise UsageError(f"{self._server.address} serves already. End it with %toolchat serve stop.")
         token = secrets.token_urlsafe(24) if is_started_by_jupyter() else None
-        self._server = Server(_settings(chat, token), port=int(words or _PORT))
+        settings = Settings(
+            models={chat.model_name: chat.model},
+            tools=_SessionTools() if chat.tools is registry else chat.tools,
+            system=chat.system,
+            dialect=chat.dialect,
+            approval_mode=chat.approval_mode,
+            max_steps=chat.max_steps,
+            speed=chat.speed,
+            proxy_token=token,
+        )
+        self._server = Server(settings, port=int(words or _PORT))
         self._server.start()
         through = proxied_address(self._server.port)
         if through is not None:
@@ -64,19 +74,6 @@ def _display_link(address: str) -> None:
     display(bundle, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types
 
 
-def _settings(chat: Chat, proxy_token: str | None) -> Settings:
-    return Settings(
-        models={chat.model_name: chat.model},
-        tools=_SessionTools() if chat.tools is registry else chat.tools,
-        system=chat.system,
-        dialect=chat.dialect,
-        approval_mode=chat.approval_mode,
-        max_steps=chat.max_steps,
-        speed=chat.speed,
-        proxy_token=proxy_token,
-    )
-
-
 class _SessionTools(Registry):
     """The notebook's tools, also those that are made later, without the built-in ones, which must be named."""
 
@@ -86,12 +83,12 @@ class _SessionTools(Registry):
         return registry[name]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name, tool in list(registry.items()) if not _is_own(tool))
+        return (name for name, tool in list(registry.items()) if not _is_built_in(tool))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-def _is_own(tool: Tool) -> bool:
-    own = built_in_tool(tool.name)
-    return own is not None and own.function is tool.function
+def _is_built_in(tool: Tool) -> bool:
+    built_in = built_in_tool(tool.name)
+    return built_in is not None and built_in.function is tool.function

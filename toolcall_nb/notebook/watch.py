@@ -1,7 +1,12 @@
-"""Shows the calls of models and tools that a block of code makes, whoever wrote it: `watch`."""
+"""Shows the calls of models and tools that a block of code makes, whoever wrote it: `watch`.
+
+`run_watched_cell` runs the cell of ``%%toolchat --watch``.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
 import threading
 from types import TracebackType
@@ -10,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.live_runs.run import Run, interrupt_thread
-from toolcall_nb.notebook.environment import Place, place_of
+from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.run_displays import make_display
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.render.saved_output import saved_bundle
+from toolcall_nb.tools.ipython_shell import ipython_shell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +27,15 @@ if TYPE_CHECKING:
     from toolcall_nb.core.events import Event
     from toolcall_nb.core.recording import Recording
     from toolcall_nb.core.transcript import ToolCalls, Transcript
+    from toolcall_nb.watching.session import WatchSession
+
 
 _NAME = "watched"
+_VARIABLE = "watched"
+_AWAITS = (
+    "A cell with --watch cannot await at its top level. Write this around the code instead: "
+    "with toolcall_nb.watch() as run:"
+)
 
 
 def watch(tracer_provider: Any = None) -> WatchedRun:
@@ -48,7 +61,7 @@ def watch(tracer_provider: Any = None) -> WatchedRun:
 class WatchedRun:
     """A run that is watched, and what was seen of it, also afterwards. As the value of a cell it shows that again."""
 
-    def __init__(self, session: Any, tracer_provider: Any) -> None:
+    def __init__(self, session: WatchSession, tracer_provider: Any) -> None:
         self._session = session
         self._provider = tracer_provider
         self._run: Run | None = None
@@ -65,13 +78,13 @@ class WatchedRun:
         if self._run is not None:
             raise UsageError("A watch is for one block of code. Make a new one: with toolcall_nb.watch() as run.")
         body = threading.current_thread()
-        place = place_of(_shell())
+        environment = find_environment(ipython_shell())
         self._run = Run(self._events, stop=lambda: None, info=lambda _: self._info())
         self._display = make_display(
-            place, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
+            environment, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
         )
         self._session.begin(self._provider)
-        self._is_foreground = place is Place.STATIC
+        self._is_foreground = environment is Environment.STATIC
         if not self._is_foreground:
             self._run.play_in_background(self._display)
         return self
@@ -91,8 +104,7 @@ class WatchedRun:
     @property
     def transcript(self) -> Transcript:
         """The transcript so far."""
-        found: Transcript = self._session.transcript
-        return found
+        return self._session.transcript
 
     @property
     def calls(self) -> ToolCalls:
@@ -102,18 +114,15 @@ class WatchedRun:
     @property
     def recording(self) -> Recording:
         """The events with their times."""
-        found: Recording = self._session.recording
-        return found
+        return self._session.recording
 
     @property
     def left_out(self) -> int:
         """The number of spans that were too many, and not read."""
-        found: int = self._session.left_out
-        return found
+        return self._session.left_out
 
     def _events(self, show: Any) -> Iterator[Event]:
-        found: Iterator[Event] = self._session.events()
-        return found
+        return self._session.events()
 
     def _info(self) -> str:
         transcript = self.transcript
@@ -124,7 +133,25 @@ class WatchedRun:
         return " · ".join(filter(None, (info_line(name, transcript), more)))
 
 
-def _shell() -> Any:
-    from IPython.core.getipython import get_ipython
+def run_watched_cell(shell: Any, cell: str) -> None:
+    """Runs a cell as IPython does, inside `watch`; the run is the variable ``watched``, unless the user has another.
 
-    return get_ipython()
+    Raises what the cell raises, and `UsageError` for a cell that awaits.
+    """
+    text = shell.transform_cell(cell)
+    name = shell.compile.cache(text, shell.execution_count, raw_code=cell)
+    tree = shell.transform_ast(shell.compile.ast_parse(text, name))
+    steps: list[ast.Module | ast.Interactive] = [ast.Module(tree.body, [])]
+    if tree.body and isinstance(tree.body[-1], ast.Expr):  # its value is shown, as in any cell
+        steps = [ast.Module(tree.body[:-1], []), ast.Interactive([tree.body[-1]])]
+    modes = [(step, "single" if isinstance(step, ast.Interactive) else "exec") for step in steps]
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    codes = [compile(step, name, mode, flags | shell.compile.flags, dont_inherit=True) for step, mode in modes]
+    if any(code.co_flags & inspect.CO_COROUTINE for code in codes):
+        raise UsageError(_AWAITS)
+    with watch() as run:
+        value = shell.user_ns.get(_VARIABLE)
+        if value is None or isinstance(value, type(run)):
+            shell.user_ns[_VARIABLE] = run
+        for code in codes:
+            exec(code, shell.user_global_ns, shell.user_ns)

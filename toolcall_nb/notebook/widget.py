@@ -19,9 +19,8 @@ import anywidget
 import traitlets
 
 from toolcall_nb.frontend import MODULE, page_css
-from toolcall_nb.notebook.early_messages import EarlyMessages
+from toolcall_nb.notebook.early_messages import EarlyMessages, PageChannel
 from toolcall_nb.notebook.output_widgets import capturing_outputs, replace_view
-from toolcall_nb.notebook.page_channel import PageChannel
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.threads.interrupts import start_if_possible
 
@@ -142,16 +141,16 @@ class TranscriptWidget(anywidget.AnyWidget):
         """Returns the synced state, with the run as it is now, this widget's id and those of its Output widgets."""
         state: dict[str, Any] = super().get_state(key=key, drop_defaults=drop_defaults)
         if "snapshot" in state:
-            state["snapshot"] = {**self._run_state(), "model": self._id, "outputs": self._outputs}
+            if self._run is not None:
+                run_state = self._run.document.state()
+            else:
+                now = time.monotonic()
+                clocks = {"": {"elapsed": now - self.opened, "running": True}}
+                run_state = {**_BEFORE_THE_RUN, "clocks": clocks, "now": now}
+            state["snapshot"] = {**run_state, "model": self._id, "outputs": self._outputs}
             if self._channel is not None:
                 state["snapshot"]["channel"] = self._channel.name
         return state
-
-    def _run_state(self) -> dict[str, Any]:
-        if self._run is not None:
-            return self._run.document.state()
-        now = time.monotonic()
-        return {**_BEFORE_THE_RUN, "clocks": {"": {"elapsed": now - self.opened, "running": True}}, "now": now}
 
     def close(self) -> None:
         """Closes the widget, and the layout that ipywidgets makes for each widget and keeps for good."""
@@ -216,12 +215,11 @@ class TranscriptWidget(anywidget.AnyWidget):
     def receive(self, message: dict[str, Any]) -> None:
         """Handles a message of a page. Unknown messages are ignored, since pages may be older than the kernel."""
         self._has_received = True
+        run = self._run
         if message.get("type") == "view":
             self._has_been_open = True
-        elif self._run is not None:
-            self._receive_for(self._run, message)
-
-    def _receive_for(self, run: ShownRun, message: dict[str, Any]) -> None:
+        if run is None:
+            return
         match message:
             case {"type": "sync" | "here", "seq": seq}:
                 state = run.document.state()

@@ -1,11 +1,16 @@
-"""The routes of a server, as an ASGI application: `application` makes one from its `Settings`."""
+"""The routes of a server, as an ASGI application: `application` makes one from its `Settings`.
+
+The page at ``/`` is a live chat. Notebooks use the same renderer and module.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -18,14 +23,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from toolcall_nb.adapters.ai_sdk import messages as ui_messages
+from toolcall_nb.frontend import page_css, read_asset
 from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.registered_secrets import known_secrets
 from toolcall_nb.render import to_html
-from toolcall_nb.server import pages
 from toolcall_nb.server.conversations import ServedThreads
-from toolcall_nb.server.guards import Guard
+from toolcall_nb.server.middleware import Guard, PathPrefix, prefix_of
 from toolcall_nb.server.openapi import openapi_document
-from toolcall_nb.server.path_prefix import PathPrefix, prefix_of
 from toolcall_nb.server.public_view import public_transcript
 from toolcall_nb.server.requests import RequestReader, json_object, read_approval
 from toolcall_nb.server.responses import (
@@ -56,7 +60,23 @@ _VARY = {"vary": "Accept"}
 _CLOSE = {"connection": "close"}
 _LONGEST_LENGTH = 20
 """Digits of a Content-Length; Python refuses to read thousands of them."""
-_METHOD_NOT_ALLOWED = "This method is not allowed here."
+_ALIGNED = " ".join(
+    f"'sha256-{b64encode(sha256(f'text-align:{side}'.encode()).digest()).decode()}'"
+    for side in ("left", "center", "right")
+)
+"""Hashes of the style attributes that align the columns of a Markdown table."""
+_POLICY = (
+    f"default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-hashes' {_ALIGNED}; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""The page may load its own files only, and no inline styles but the alignment of columns."""
+_JAVASCRIPT = "text/javascript"
+_ASSETS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "transcript.js": (_JAVASCRIPT, lambda: read_asset("transcript.js")),
+    "page.js": (_JAVASCRIPT, lambda: read_asset("page.js")),
+    "page.css": ("text/css", lambda: page_css() + read_asset("page.css")),
+}
+"""The files by name."""
 
 
 def application(settings: Settings, threads: ServedThreads | None = None) -> ASGIApp:
@@ -73,8 +93,8 @@ def application(settings: Settings, threads: ServedThreads | None = None) -> ASG
             _route("/api/chat/{thread}/stream", server.stream),  # where the AI SDK's chat looks for it
             _route("/api/health", server.health),
             _route("/openapi.json", server.openapi),
-            _route("/", pages.index),
-            _route("/page/{name}", pages.asset),
+            _route("/", _page),
+            _route("/page/{name}", _page_file),
         ],
         lifespan=server.lifespan,
         exception_handlers={
@@ -111,11 +131,12 @@ class _Server:
 
     async def chat(self, request: Request) -> Any:
         """Begins a turn, or answers its questions; the response is a stream in the request's own wire."""
-        asked = self._requests.read(json_object(await self._body(request)))
-        ids = _flag(request, "ids", asked.wire != "chat")
+        turn_request = self._requests.read(json_object(await self._body(request)))
+        ids = _flag(request, "ids", turn_request.wire != "chat")
         self._refuse_if_full()
         begin = self._threads.begin
-        run = await run_in_threadpool(begin, asked) if self._threads.may_wait_to_begin(asked) else begin(asked)
+        may_wait = self._threads.may_wait_to_begin(turn_request)
+        run = await run_in_threadpool(begin, turn_request) if may_wait else begin(turn_request)
         return RunStreamResponse(run, run.responses[-1], self._settings.limits, self._streams, ids=ids)
 
     async def stream(self, request: Request) -> Any:
@@ -138,7 +159,6 @@ class _Server:
         return RunStreamResponse(run, response, self._settings.limits, self._streams, after=after, ids=ids)
 
     async def stop(self, request: Request) -> Response:
-        """Stops the turn that runs in a thread."""
         thread = _thread_id(request)
         await self._body(request)
         return json_response(TurnStopped(await run_in_threadpool(self._threads.stop, thread)))
@@ -171,12 +191,10 @@ class _Server:
         return Response(text, headers={**_VARY, **policy, "cache-control": "no-store"}, media_type=media_type)
 
     async def tools(self, request: Request) -> Response:
-        """Returns the tools and models that a request may choose."""
         tools = [ServedTool(tool.name, tool.description, tool.parameters) for tool in self._settings.tools.values()]
         return json_response(ServedTools(tools, [*self._settings.models]))
 
     async def health(self, request: Request) -> Response:
-        """Returns that the server answers, and how many turns run."""
         return json_response(Health(len(self._threads.running())))
 
     async def openapi(self, request: Request) -> Response:
@@ -191,43 +209,35 @@ class _Server:
         return await run_in_threadpool(find, thread) if self._threads.is_shared else find(thread)
 
     async def _body(self, request: Request) -> bytes:
-        """Reads the body, within the limits."""
-        limits = self._settings.limits
+        """Reads the body, within the limits.
+
+        Up to twice as much is read first: a client that still sends when the connection closes gets a reset, and never
+        the response. A body that announces more than that is not read.
+        """
+        most, seconds = self._settings.limits.body, self._settings.limits.body_seconds
+        too_long = Problem(413, f"The body is longer than {most:,} bytes.", _CLOSE)
+        length = request.headers.get("content-length", "0")
+        if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > 2 * most:
+            raise too_long
+        pieces, size = [], 0
         try:
-            async with asyncio.timeout(limits.body_seconds):
-                return await _read_body(request, limits.body)
+            async with asyncio.timeout(seconds):
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > 2 * most:
+                        raise too_long
+                    if size <= most:
+                        pieces.append(piece)
         except TimeoutError:
-            raise Problem(408, f"The body did not come within {limits.body_seconds:g} s.", _CLOSE) from None
+            raise Problem(408, f"The body did not come within {seconds:g} s.", _CLOSE) from None
+        if size > most:
+            raise too_long
+        return b"".join(pieces)
 
     def _refuse_if_full(self) -> None:
         count = self._streams.count
         if count >= self._settings.limits.readers:
             raise Problem(503, f"{count} streams are read at the moment, which is the limit.", RETRY_AFTER)
-
-
-async def _read_body(request: Request, most: int) -> bytes:
-    """Reads the body, and refuses one of more than ``most`` bytes.
-
-    Up to twice as much is read first: a client that still sends when the connection closes gets a reset, and never the
-    response. A body that announces more than that is not read.
-    """
-    length = request.headers.get("content-length", "0")
-    if not length.isdecimal() or len(length) > _LONGEST_LENGTH or int(length) > 2 * most:
-        raise _too_long(most)
-    pieces, size = [], 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > 2 * most:
-            raise _too_long(most)
-        if size <= most:
-            pieces.append(piece)
-    if size > most:
-        raise _too_long(most)
-    return b"".join(pieces)
-
-
-def _too_long(most: int) -> Problem:
-    return Problem(413, f"The body is longer than {most:,} bytes.", _CLOSE)
 
 
 def _thread_id(request: Request) -> str:
@@ -249,16 +259,16 @@ def _flag(request: Request, name: str, default: bool) -> bool:
 def _last_event_id(request: Request) -> tuple[str, int]:
     """Returns the id of the response that the client has a part of, or "", and the number of its last event."""
     value = request.headers.get("last-event-id", "") or "0"
-    found = re.fullmatch(_EVENT_ID, value)
-    if found is None:
+    match = re.fullmatch(_EVENT_ID, value)
+    if match is None:
         raise Problem(400, f"Last-Event-ID must be an id of this server's events, but is {value!r:.100}.")
-    return found["response"] or "", int(found["number"])
+    return match["response"] or "", int(match["number"])
 
 
 async def _report_problem(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
-        what_there_is = f"There is nothing here. {prefix_of(request.scope)}/openapi.json says what there is."
-        details = {404: what_there_is, 405: _METHOD_NOT_ALLOWED}
+        nothing = f"There is nothing here. {prefix_of(request.scope)}/openapi.json says what there is."
+        details = {404: nothing, 405: "This method is not allowed here."}
         error = Problem(error.status_code, details.get(error.status_code, error.detail), error.headers)
     if isinstance(error, DamagedThread):
         error = Problem(409, str(error))
@@ -272,3 +282,19 @@ async def _client_left(_: Request, error: Exception) -> Response:
 
 async def _report_failure(_: Request, error: Exception) -> Response:
     return problem_response(Problem(500, "The server failed at this request. Its log says how."))
+
+
+async def _page(_: Request) -> Response:
+    return _file(read_asset("index.html"), "text/html")
+
+
+async def _page_file(request: Request) -> Response:
+    entry = _ASSETS.get(request.path_params["name"])
+    if entry is None:
+        raise Problem(404, f"The page has no such file. It has {', '.join(_ASSETS)}.")
+    kind, text = entry
+    return _file(text(), kind)
+
+
+def _file(text: str, kind: str) -> Response:
+    return Response(text, headers={"content-security-policy": _POLICY, "cache-control": "no-cache"}, media_type=kind)

@@ -12,7 +12,7 @@ from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolcall_nb.server.settings import Limits, Settings
+    from toolcall_nb.server.settings import Settings
 
 TOKEN_VARIABLE = "TOOLCALL_NB_TOKEN"
 """The environment variable for the token; unlike the option, no list of processes shows it."""
@@ -50,21 +50,14 @@ def add_options(parser: ArgumentParser) -> None:
     parser.add_argument("--system", metavar="TEXT", help="the system prompt")
     parser.add_argument("--dialect", metavar="D", default="native", help="how the model writes calls (%(default)s)")
     parser.add_argument(
-        "--approve",
-        choices=APPROVAL_MODES,
-        default="auto",
-        help="how calls are approved (%(default)s)",
+        "--approve", choices=APPROVAL_MODES, default="auto", help="how calls are approved (%(default)s)"
     )
     parser.add_argument("--token", metavar="T", help=f"every request for data needs it; or set ${TOKEN_VARIABLE}")
     parser.add_argument(
         "--origin", metavar="URL", action="append", default=[], help="an origin whose pages may send requests"
     )
     parser.add_argument(
-        "--allow-host",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="a host name of the server beside loopback's",
+        "--allow-host", metavar="NAME", action="append", default=[], help="a host name of the server beside loopback's"
     )
     parser.add_argument(
         "--root-path", metavar="PATH", default="", help="the path under which a proxy offers the server"
@@ -79,9 +72,9 @@ def add_options(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--max-steps", metavar="N", type=int, default=10, help="model requests in a turn (%(default)s)")
     parser.add_argument("--speed", metavar="X", type=float, default=1.0, help="speed of the mock; 0 never waits")
-    for name, about in _LIMIT_OPTIONS.items():
+    for name, description in _LIMIT_OPTIONS.items():
         option = f"--max-{name.replace('_', '-')}"
-        parser.add_argument(option, metavar="N", type=_positive, help=f"{about}, at most")
+        parser.add_argument(option, metavar="N", type=_positive, help=f"{description}, at most")
 
 
 def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
@@ -106,7 +99,7 @@ def serve(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> int:
 def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -> tuple[Settings, bool]:
     """Returns the settings, and whether the token was made here, so that it must be printed."""
     from toolcall_nb.server.proxied_address import is_started_by_jupyter
-    from toolcall_nb.server.settings import Settings, is_loopback
+    from toolcall_nb.server.settings import Limits, Settings, is_loopback
 
     names = [options.model, *filter(None, map(str.strip, options.models.split(",")))]
     token = os.environ.get(TOKEN_VARIABLE) if options.token is None else options.token
@@ -118,9 +111,11 @@ def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -
     is_new = token is None and not is_loopback(options.host)
     if options.max_steps < 1:
         raise UsageError(f"--max-steps is at least 1, but is {options.max_steps}.")
-    given = secrets.token_urlsafe(24) if is_new else token
+    server_token = secrets.token_urlsafe(24) if is_new else token
     is_behind_proxy = bool(options.root_path) or options.trust_forwarded_prefix or is_started_by_jupyter()
     needs_proxy_token = is_behind_proxy and not options.allow_host
+    is_checked = options.allow_host or is_loopback(options.host)  # a server for others has a token
+    limits = {name: getattr(options, f"max_{name}") for name in _LIMIT_OPTIONS}
     settings = Settings(
         models={name: name for name in names},
         tools=tools(options.tools),
@@ -130,32 +125,16 @@ def server_settings(options: Namespace, tools: Callable[[str], Iterable[Any]]) -
         max_steps=options.max_steps,
         speed=options.speed or None,
         store=os.environ.get(STORE_VARIABLE) if options.store is None else options.store,
-        token=given,
-        proxy_token=given or (secrets.token_urlsafe(24) if needs_proxy_token else None),
+        token=server_token,
+        proxy_token=server_token or (secrets.token_urlsafe(24) if needs_proxy_token else None),
         root_path=options.root_path,
         trusts_forwarded_prefix=options.trust_forwarded_prefix,
         origins=tuple(options.origin),
-        hosts=_hosts(options),
+        hosts=tuple(options.allow_host) if is_checked else ("*",),
         masking=not options.no_masking,
-        limits=_limits(options),
+        limits=Limits(**{name: value for name, value in limits.items() if value is not None}),
     )
     return settings, is_new
-
-
-def _hosts(options: Namespace) -> tuple[str, ...]:
-    """Returns the allowed host names. A server for others has a token, so by default any name is allowed."""
-    from toolcall_nb.server.settings import is_loopback
-
-    if options.allow_host or is_loopback(options.host):
-        return tuple(options.allow_host)
-    return ("*",)
-
-
-def _limits(options: Namespace) -> Limits:
-    from toolcall_nb.server.settings import Limits
-
-    given = {name: getattr(options, f"max_{name}") for name in _LIMIT_OPTIONS}
-    return Limits(**{name: value for name, value in given.items() if value is not None})
 
 
 def _positive(text: str) -> int:

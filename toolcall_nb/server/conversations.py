@@ -1,4 +1,4 @@
-"""The conversations of a server by thread id, their running turns, and what is kept of both: `ServedThreads`."""
+"""The conversations of a server by thread id, and their running turns: `ServedThreads`."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ from msgspec.structs import asdict
 from toolcall_nb import models
 from toolcall_nb.approvals import RememberedApprovals
 from toolcall_nb.chat import Chat
-from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.errors import ToolcallError
 from toolcall_nb.redaction import Tally, masked_value
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret, known_secrets
-from toolcall_nb.server.histories import merge_history
-from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.requests import ApprovalAnswer, TurnRequest
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
-from toolcall_nb.server.served_run import ServedRun
+from toolcall_nb.server.served_run import ServedRun, TurnProgress
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.stores import open_store
+from toolcall_nb.server.store import Store, ThreadStore
 from toolcall_nb.server.turn import Journal, ServedTurn, TurnResponse
 from toolcall_nb.threads.waiting import WaitingThreads
 from toolcall_nb.tools import Registry
 
 _log = logger("toolcall_nb.server")
 
+_REDIS_URLS = ("redis://", "rediss://", "unix://")
 _SWEEP_SECONDS = 0.5
 _STOP_WITHIN = 5.0
 _RESPONSE_WITHIN = 10.0
@@ -50,7 +49,7 @@ class ServedThreads:
     ) -> None:
         self.settings = settings
         self._clock = clock
-        self._store = open_store(settings, self._execute, clock)
+        self._store = Store() if settings.store is None else self._open(settings.store)
         self.is_shared = self._store.is_shared
         self._versions: dict[str, str] = {}  # of the stored threads that the chats have
         self._chats: OrderedDict[str, Chat] = OrderedDict()
@@ -66,6 +65,15 @@ class ServedThreads:
         if ticking:
             threading.Thread(target=self._tick, name="toolcall_nb-server", daemon=True).start()
 
+    def _open(self, store: str) -> Store:
+        if not store.startswith(_REDIS_URLS):
+            threads = ThreadStore(store)
+            threads.lock()
+            return threads
+        from toolcall_nb.server.redis_store import RedisStore
+
+        return RedisStore(self.settings, self._execute, self._clock)
+
     # Turns
 
     def may_wait_to_begin(self, request: TurnRequest) -> bool:
@@ -76,7 +84,9 @@ class ServedThreads:
         """Begins a turn, or answers the questions of the running one; its last response is this request's."""
         turn = self.run(request.thread) if self.is_shared and request.answers else None
         if turn is not None and not isinstance(turn, ServedRun):
-            response = self._store.ask_owner(turn, {"kind": "continue", **_continuation(request)})
+            answers = [asdict(answer) for answer in request.answers]
+            command = {"thread": request.thread, "wire": request.wire, "run_id": request.run_id, "answers": answers}
+            response = self._store.ask_owner(turn, {"kind": "continue", **command})
         else:
             turn, response = self._begin_here(request)
         if not turn.wait_for_response(response, _RESPONSE_WITHIN):
@@ -90,9 +100,10 @@ class ServedThreads:
             with self._lock:
                 if self._closing.is_set():
                     raise Problem(503, "The server is about to end.", RETRY_AFTER)
-                run, start = (
-                    self._continue_turn(request) if request.answers else (self._begin_turn(request, journal), 0)
-                )
+                if request.answers:
+                    run, start = self._continue_turn(request)
+                else:
+                    run, start = self._begin_turn(request, journal), 0
                 response = TurnResponse(request.wire, start, request.run_id)
                 run.write(response)
         except BaseException as error:
@@ -178,27 +189,29 @@ class ServedThreads:
         return ServedRun.finished(chat, self.settings.limits)
 
     def _begin_turn(self, request: TurnRequest, journal: Journal | None) -> ServedRun:
-        self._refuse_if_busy(request.thread)
+        thread, running = request.thread, self.running()
+        if any(run is self._runs.get(thread) for run in running):
+            raise Problem(409, f"The thread {thread!r} is still answering. Wait for it, or stop it.")
+        if len(running) >= self.settings.limits.runs:
+            raise Problem(503, f"{len(running)} turns run at the moment, which is the limit.", RETRY_AFTER)
         model = self._model(request.model)
         chat = self._chat(request, model, "" if journal is None else journal.version)
         self._set_up(chat, request)
+        progress = None
+        if journal is None and self.settings.store is not None:
+            progress = TurnProgress(thread, lambda transcript: self._save(thread, transcript, is_running=True))
         run = ServedRun(
             chat,
             lambda live: chat.stream(request.prompt, live, files=request.files),
             limits=self.settings.limits,
             clock=self._clock,
-            save=lambda transcript: self._save(request.thread, transcript),
+            save=lambda transcript: self._save(thread, transcript),
             journal=journal,
-            progress=self._progress(request.thread) if journal is None else None,
+            progress=progress,
         )
-        self._runs[request.thread] = run
+        self._runs[thread] = run
         self._running.append(run)
         return run
-
-    def _progress(self, thread: str) -> TurnProgress | None:
-        if self.settings.store is None:
-            return None
-        return TurnProgress(thread, lambda transcript: self._save(thread, transcript, is_running=True))
 
     def _continue_turn(self, request: TurnRequest) -> tuple[ServedRun, int]:
         """Answers questions of the running turn; returns it, and how many events it had before."""
@@ -211,16 +224,6 @@ class ServedThreads:
             _answer(run, answer)
         return run, start
 
-    def _refuse_if_busy(self, thread: str) -> None:
-        running = self.running()
-        if any(run is self._runs.get(thread) for run in running):
-            raise Problem(
-                409,
-                f"The thread {thread!r} is still answering. Wait for it, or stop it.",
-            )
-        if len(running) >= self.settings.limits.runs:
-            raise Problem(503, f"{len(running)} turns run at the moment, which is the limit.", RETRY_AFTER)
-
     def _model(self, name: str | None) -> Any:
         served = self.settings.models
         if name is None:
@@ -231,18 +234,17 @@ class ServedThreads:
 
     def _set_up(self, chat: Chat, request: TurnRequest) -> None:
         settings = self.settings
-        chat.tools = settings.tools if request.tools is None else self._chosen_tools(request.tools)
+        chat.tools = settings.tools
+        if request.tools is not None:
+            names = dict.fromkeys(request.tools)
+            for name in names:
+                if name not in settings.tools:
+                    _log.warning("The tool %.100r is not served here; it is left out", name)
+            chat.tools = Registry(settings.tools[name] for name in names if name in settings.tools)
         chat.max_steps, chat.approval_mode = settings.max_steps, settings.approval_mode
         chat.ask_approval = lambda call: self._runs[request.thread].ask(call, lambda: chat.is_stopping)
         context = f"What the application says of itself:\n{request.context}" if request.context else ""
         chat.system = "\n\n".join(filter(None, (settings.system, context))) or None
-
-    def _chosen_tools(self, names: Sequence[str]) -> Registry:
-        served = self.settings.tools
-        for name in dict.fromkeys(names):
-            if name not in served:
-                _log.warning("The tool %.100r is not served here; it is left out", name)
-        return Registry(served[name] for name in dict.fromkeys(names) if name in served)
 
     # Conversations
 
@@ -265,7 +267,13 @@ class ServedThreads:
                 self._save(thread, chat.transcript)
         self._chats[request.thread] = chat
         self._chats.move_to_end(request.thread)
-        self._forget_surplus()
+        surplus = len(self._chats) - self.settings.limits.threads
+        if surplus > 0:
+            busy = {run.chat.thread for run in self.running()}
+            for other in [*islice((other for other in self._chats if other not in busy), surplus)]:
+                del self._chats[other]
+                self._runs.pop(other, None)
+                self._versions.pop(other, None)
         return chat
 
     def _new_chat(self, thread: str, model: Any) -> Chat:
@@ -277,16 +285,6 @@ class ServedThreads:
             tools=Registry(),
             remembered_approvals=RememberedApprovals(self._always),
         )
-
-    def _forget_surplus(self) -> None:
-        surplus = len(self._chats) - self.settings.limits.threads
-        if surplus <= 0:
-            return
-        busy = {run.chat.thread for run in self.running()}
-        for thread in [*islice((thread for thread in self._chats if thread not in busy), surplus)]:
-            del self._chats[thread]
-            self._runs.pop(thread, None)
-            self._versions.pop(thread, None)
 
     def _save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> None:
         """Stores the thread without secrets. The chat in memory has them; after a restart they are gone."""
@@ -301,24 +299,20 @@ class ServedThreads:
 
     def sweep(self) -> None:
         """Stops turns that take too long or that nobody reads, and forgets turns that ended a while ago."""
+        limits, size = self.settings.limits, 0
         with self._lock:
             runs = [*self._runs.values()]
-            self._forget_ended()
+            ended_runs = [(run.ended, thread) for thread, run in self._runs.items() if run.ended is not None]
+            for ended, thread in sorted(ended_runs, reverse=True):  # the newest are kept, and those that are read
+                events = self._runs[thread].log
+                size += events.size
+                is_too_much = size > limits.linger_bytes or self._clock() - ended > limits.linger_seconds
+                if is_too_much and not events.readers:
+                    del self._runs[thread]
         for run in runs:
             run.store_progress()
             if (action := run.overdue_action()) is not None:
                 threading.Thread(target=action, name="toolcall_nb-end", daemon=True).start()
-
-    def _forget_ended(self) -> None:
-        """Keeps the newest of the turns that have ended, as far as time and size allow, and those that are read."""
-        limits, size = self.settings.limits, 0
-        ended_runs = [(run.ended, thread) for thread, run in self._runs.items() if run.ended is not None]
-        for ended, thread in sorted(ended_runs, reverse=True):
-            events = self._runs[thread].log
-            size += events.size
-            is_too_much = size > limits.linger_bytes or self._clock() - ended > limits.linger_seconds
-            if is_too_much and not events.readers:
-                del self._runs[thread]
 
     def close(self) -> None:
         """Stops all turns, and waits until their transcripts are closed and stored."""
@@ -348,7 +342,19 @@ def _answer(run: ServedRun, answer: ApprovalAnswer) -> None:
         raise Problem(422, refusal)
 
 
-def _continuation(request: TurnRequest) -> dict[str, Any]:
-    """Returns the fields of a request that answers questions, for the worker that asked them."""
-    answers = [asdict(answer) for answer in request.answers]
-    return {"thread": request.thread, "wire": request.wire, "run_id": request.run_id, "answers": answers}
+def merge_history(chat: Chat, history: Sequence[Message]) -> None:
+    """Lets the chat continue from ``history``, with its own messages as far as they agree, which hold more."""
+    messages = chat.transcript.messages
+    same = 0
+    while same < min(len(messages), len(history)) and _fingerprint(messages[same]) == _fingerprint(history[same]):
+        same += 1
+    if same < max(len(messages), len(history)):
+        try:
+            chat.load(Transcript((*messages[:same], *history[same:])))
+        except ToolcallError as error:
+            raise Problem(409, str(error)) from None
+
+
+def _fingerprint(message: Message) -> tuple[Any, ...]:
+    """Returns what every wire keeps of a message; how its text is divided into parts differs between wires."""
+    return message.role, "".join(message.text.split()), tuple(call.id for call in message.calls)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -16,7 +17,6 @@ from msgspec.structs import astuple
 
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.server.stream_timer import StreamTimer
 
 _OVERHEAD = 100
 """Approximate bytes of an event beside its text."""
@@ -41,7 +41,7 @@ class EventLog:
     """Events in their order. One thread at a time may call `append`.
 
     ``size`` is the size of all events in bytes. ``readers`` are the current ones. The newest event may be ``ahead``
-    bytes ahead of the fastest of them, or of the place where the last one left.
+    bytes ahead of the fastest of them, or of the position at which the last one left.
     """
 
     def __init__(self, ahead: int) -> None:
@@ -50,18 +50,14 @@ class EventLog:
         self.is_closed = False
         self._ahead = ahead
         self._ends: list[int] = [0]  # the size before each event
-        self._read = 0  # how many events the fastest reader has taken
+        self.read_count = 0
+        """The number of events that the fastest reader has taken."""
         self._is_free = False
         self.readers: set[LogReader] = set()
         self._room = threading.Condition()
 
     def __len__(self) -> int:
         return len(self.events)
-
-    @property
-    def read_count(self) -> int:
-        """The number of events that the fastest reader has taken."""
-        return self._read
 
     def append(self, event: Event) -> bool:
         """Adds an event and wakes the readers. Returns whether the turn may go on without `wait_for_room`."""
@@ -70,18 +66,18 @@ class EventLog:
         self._ends.append(self.size)
         if self.readers:
             self.wake_readers()
-        return self.size - self._ends[self._read] <= self._ahead
+        return self.size - self._ends[self.read_count] <= self._ahead
 
     def wait_for_room(self) -> None:
         """Waits until a reader is close enough to the newest event, or until `free` is called."""
         with self._room:
-            while not self._is_free and self.size - self._ends[self._read] > self._ahead:
+            while not self._is_free and self.size - self._ends[self.read_count] > self._ahead:
                 self._room.wait(_POLL)
 
     def wait_until_read(self, seconds: float) -> None:
         """Waits until a reader has all events, if there is a reader, and at most so long."""
         with self._room:
-            if self.readers and not self._is_free and self._read < len(self.events):
+            if self.readers and not self._is_free and self.read_count < len(self.events):
                 self._room.wait(seconds)
 
     def free(self) -> None:
@@ -105,14 +101,14 @@ class EventLog:
         """Returns events from ``position`` on: at most ``most`` bytes, but at least one event if there is one."""
         last = bisect_right(self._ends, self._ends[position] + most, position + 1) - 1
         end = min(max(last, position + 1), len(self.events))
-        if end > self._read:
+        if end > self.read_count:
             self.advance(end)
         return self.events[position:end]
 
     def advance(self, count: int) -> None:
         """Notes that a reader has taken ``count`` events."""
         with self._room:
-            self._read = max(self._read, min(count, len(self.events)))
+            self.read_count = max(self.read_count, min(count, len(self.events)))
             self._room.notify_all()
 
 
@@ -120,8 +116,8 @@ class LogReader:
     """Reads a log from ``position`` on, as a context manager.
 
     `wake` may be called in any thread, everything else only in the event loop that it was made in. ``has_news`` is
-    whether something has changed since it was set to False: do that before each look. ``has_left`` is whether nobody
-    takes what it reads any more. ``timer`` is free between two waits.
+    whether something has changed since it was set to False: do that before each look. ``has_left`` is whether its
+    client is gone. ``timer`` is free between two waits.
     """
 
     def __init__(self, log: EventLog, position: int = 0) -> None:
@@ -181,3 +177,45 @@ class LogReader:
     def is_at_end(self) -> bool:
         """Whether it has taken all events so far."""
         return self.position >= len(self._log)
+
+
+class StreamTimer:
+    """Calls the ``ring`` of the last `start` once its seconds are over, unless `stop` was called since.
+
+    One timer of the event loop serves many waits: most end long before their deadline, so the timer is set anew only
+    when it fires, or for a deadline before that.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._ring: Callable[[], object] = lambda: None
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, seconds: float, ring: Callable[[], object]) -> None:
+        """Sets the deadline, in place of an earlier one."""
+        self._due, self._ring = self._loop.time() + seconds, ring
+        if self._timer is not None and self._due < self._timer.when():
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._due, self._fire)
+
+    def stop(self) -> None:
+        """Removes the deadline. The timer may stay for the next one."""
+        self._due = None
+
+    def close(self) -> None:
+        """Ends the timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _fire(self) -> None:
+        self._timer = None
+        if self._due is None:
+            return
+        if self._loop.time() < self._due:
+            self._timer = self._loop.call_at(self._due, self._fire)
+        else:
+            self._due = None
+            self._ring()

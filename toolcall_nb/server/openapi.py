@@ -55,10 +55,7 @@ def openapi_document(settings: Settings, requests: RequestTypes) -> dict[str, An
         "openapi": "3.1.0",
         "info": {"title": "toolcall_nb", "version": _version(), "description": _ABOUT},
         "paths": _paths(requests),
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
         **({"security": [{"token": []}]} if settings.token is not None else {}),
     }
 

@@ -1,4 +1,4 @@
-"""Removes the server's own insides from what clients get: `public_event` and `public_transcript`.
+"""Removes tracebacks and details of errors from what clients get: `public_event` and `public_transcript`.
 
 A tool's traceback shows lines and paths of the server's code, and the details of an error may be another program's.
 Both stay in the stored thread and in the server's log, for the operator.
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import ErrorPart, Message, Part, ToolCall, Transcript
+from toolcall_nb.core.transcript import ErrorPart, Part, ToolCall, Transcript
 from toolcall_nb.redaction.masked_logging import logger
 
 _log = logger("toolcall_nb.server")
@@ -32,11 +32,8 @@ def public_event(event: Event) -> Event:
 
 def public_transcript(transcript: Transcript) -> Transcript:
     """Returns the transcript without tracebacks and details."""
-    return replace(transcript, messages=tuple(map(_public_message, transcript.messages)))
-
-
-def _public_message(message: Message) -> Message:
-    return replace(message, parts=tuple(map(_public_part, message.parts)))
+    messages = (replace(message, parts=tuple(map(_public_part, message.parts))) for message in transcript.messages)
+    return replace(transcript, messages=tuple(messages))
 
 
 def _public_part(part: Part) -> Part:

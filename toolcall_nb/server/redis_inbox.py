@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_keys import inbox_key, is_wrong_type
+from toolcall_nb.server.redis_keys import is_wrong_type, redis_key
 from toolcall_nb.server.redis_turns import FollowedTurn
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 
@@ -34,9 +34,9 @@ _FAILED = "The worker that runs this turn failed at the request. Its log says ho
 class WorkerInbox:
     """The messages of one worker. All methods are for the event loop ``loop``.
 
-    ``execute`` executes a command in a thread of its own; its `Problem` becomes that of the asker. ``note_reader`` is
-    called with thread, turn and the number of events that a reader elsewhere has taken. ``followed`` are the turns that
-    are read for readers here.
+    ``execute`` executes a command in a thread of its own; `ask` raises its `Problem` in the other worker.
+    ``note_reader`` is called with thread, turn and the number of events that a reader elsewhere has taken.
+    ``followed`` are the turns that are read for readers here.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class WorkerInbox:
 
     async def read(self) -> None:
         """Reads until it is cancelled."""
-        own, is_failing = inbox_key(self._worker).encode(), False
+        inbox, is_failing = redis_key("inbox", self._worker).encode(), False
         while True:
             turns = {turn.key.encode(): turn for turn in self._followed.values() if turn.ended is None}
-            places: dict[Any, Any] = {own: self._last_id, **{key: turn.last_id for key, turn in turns.items()}}
+            last_ids: dict[Any, Any] = {inbox: self._last_id, **{key: turn.last_id for key, turn in turns.items()}}
             try:
-                found = await self._redis.xread(places, _ENTRIES_AT_ONCE, _BLOCK_MILLISECONDS)
+                streams = await self._redis.xread(last_ids, _ENTRIES_AT_ONCE, _BLOCK_MILLISECONDS)
             except Exception as error:
                 if not is_failing:
                     _log.warning("The store cannot be read: %s", error)
@@ -71,7 +71,7 @@ class WorkerInbox:
                 await asyncio.sleep(_AGAIN_SECONDS)
                 continue
             is_failing = False
-            for key, entries in found or ():
+            for key, entries in streams or ():
                 for entry in entries:
                     try:
                         turns[key].take([entry]) if key in turns else self._take(*entry)
@@ -80,9 +80,9 @@ class WorkerInbox:
 
     async def _end_damaged(self, turns: Iterable[FollowedTurn]) -> None:
         """Removes the inbox, and ends the turns, whose keys hold no streams. Redis does not say which these are."""
-        own = inbox_key(self._worker)
-        if not await self._is_stream(own):
-            await self._redis.delete(own)  # it is made again by `renew`
+        inbox = redis_key("inbox", self._worker)
+        if not await self._is_stream(inbox):
+            await self._redis.delete(inbox)  # it is made again by `renew`
         for turn in turns:
             if not await self._is_stream(turn.key):
                 turn.end_as_damaged()
@@ -96,7 +96,7 @@ class WorkerInbox:
         match message["kind"]:
             case "command":
                 name = "toolcall_nb-command"
-                threading.Thread(target=self._obey, args=(message,), name=name, daemon=True).start()
+                threading.Thread(target=self._execute_command, args=(message,), name=name, daemon=True).start()
             case "reply":
                 future = self._replies.get(message["number"])
                 if future is not None and not future.done():
@@ -104,7 +104,7 @@ class WorkerInbox:
             case "read":
                 self._note_reader(message["thread"], message["turn"], message["count"])
 
-    def _obey(self, message: dict[str, Any]) -> None:
+    def _execute_command(self, message: dict[str, Any]) -> None:
         reply: dict[str, Any] = {"kind": "reply", "number": message["number"]}
         try:
             reply["result"] = self._execute(message["command"])
@@ -112,10 +112,7 @@ class WorkerInbox:
             reply |= {"status": problem.status, "detail": problem.detail}
         except Exception:
             _log.exception("A command of another worker failed")
-            reply |= {
-                "status": 500,
-                "detail": "The worker that runs this turn failed at the request. Its log says how.",
-            }
+            reply |= {"status": 500, "detail": _FAILED}
         asyncio.run_coroutine_threadsafe(self._send(message["from"], reply), self._loop)
 
     async def ask(self, worker: str, command: dict[str, Any]) -> Any:
@@ -135,8 +132,8 @@ class WorkerInbox:
             raise Problem(reply["status"], reply["detail"])
         return reply["result"]
 
-    async def tell_position(self, turn: FollowedTurn) -> None:
-        """Tells the worker of a turn how far it is read here, so that it goes on."""
+    async def send_position(self, turn: FollowedTurn) -> None:
+        """Sends the worker of a turn how many events are read here, so that the turn goes on."""
         message = {"kind": "read", "thread": turn.thread, "turn": turn.head.turn, "count": turn.log.read_count}
         await self._send(turn.head.worker, message)
 
@@ -146,7 +143,7 @@ class WorkerInbox:
 
     async def renew(self, milliseconds: int) -> None:
         """Keeps the inbox for so long."""
-        key = inbox_key(self._worker)
+        key = redis_key("inbox", self._worker)
         if not await self._redis.pexpire(key, milliseconds):
             await self._redis.xadd(key, {_MESSAGE: b'{"kind":"wake"}'})
             await self._redis.pexpire(key, milliseconds)
@@ -155,7 +152,7 @@ class WorkerInbox:
         """Adds a message to a worker's inbox; returns whether it has one."""
         fields: Any = {_MESSAGE: msgspec.json.encode(message)}
         try:
-            sent = await self._redis.xadd(inbox_key(worker), fields, maxlen=_MOST_MESSAGES, nomkstream=True)
+            sent = await self._redis.xadd(redis_key("inbox", worker), fields, maxlen=_MOST_MESSAGES, nomkstream=True)
         except Exception as error:
             if is_wrong_type(error):  # its worker will make a new one
                 return False

@@ -1,8 +1,13 @@
-"""The names of the keys that a server uses in Redis, and small values that are stored under them."""
+"""The keys that a server uses in Redis, small values under them, and the scripts that change several at once.
+
+Redis runs a script in one step, so that two workers cannot get between each other's commands. The comment before each
+script names the keys and the arguments in their order.
+"""
 
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -13,8 +18,6 @@ from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.redaction.registered_secrets import HeldSecret
 
 _log = logger("toolcall_nb.server")
-
-_PREFIX = "toolcall-nb:"
 
 
 class TurnHead(Struct, frozen=True):
@@ -27,7 +30,7 @@ class TurnHead(Struct, frozen=True):
 
 
 def decode_head(data: bytes) -> TurnHead | None:
-    """Returns what is stored under `head_key`; logs a warning and returns None if it is no turn of a server."""
+    """Returns the newest turn of a thread, as it is stored; logs a warning and returns None if it is none."""
     try:
         return msgspec.json.decode(data, type=TurnHead)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -35,29 +38,12 @@ def decode_head(data: bytes) -> TurnHead | None:
         return None
 
 
-def thread_key(thread: str) -> str:
-    """Returns the key of a thread: a hash of its text and version."""
-    return f"{_PREFIX}thread:{thread}"
+def redis_key(kind: Literal["thread", "turn", "events", "inbox", "worker"], name: str) -> str:
+    """Returns the key of a thread, of its newest turn, of a turn's changes, or of a worker.
 
-
-def head_key(thread: str) -> str:
-    """Returns the key of the newest turn of a thread: a `TurnHead`."""
-    return f"{_PREFIX}turn:{thread}"
-
-
-def events_key(turn: str) -> str:
-    """Returns the key of the changes of a turn: a stream."""
-    return f"{_PREFIX}events:{turn}"
-
-
-def inbox_key(worker: str) -> str:
-    """Returns the key of a worker's inbox: a stream."""
-    return f"{_PREFIX}inbox:{worker}"
-
-
-def worker_key(worker: str) -> str:
-    """Returns the key that exists while a worker lives."""
-    return f"{_PREFIX}worker:{worker}"
+    `toolcall_nb.server.redis_store` says what each kind holds.
+    """
+    return f"toolcall-nb:{kind}:{name}"
 
 
 def is_wrong_type(error: object) -> bool:
@@ -78,3 +64,50 @@ def redis_address(url: str) -> tuple[HeldSecret, str]:
     except ValueError:
         raise UsageError("The URL of the store is malformed. Write it like redis://127.0.0.1:6379/0.") from None
     return HeldSecret(unquote(parts.password or "")), name
+
+
+# keys: head, thread; arguments: the head that was found (empty for none), the new head, its seconds
+CLAIM_THREAD = """
+local version, kind = redis.call('HGET', KEYS[2], 'version') or '', redis.call('TYPE', KEYS[1]).ok
+local head = kind == 'string' and redis.call('GET', KEYS[1]) or ''
+if head ~= ARGV[1] then return {0, head, kind} end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+return {1, version, kind}
+"""
+"""Reserves a thread; returns 1 and the thread's version, or 0 and the head that is there instead, and the head's type.
+
+A head of another type is overwritten. A thread of another type is an error, before anything is written."""
+
+# keys: thread, head, events; arguments: the turn, the id of an end, the text, its version, its seconds
+SAVE_THREAD = """
+local head, last = redis.call('GET', KEYS[2]), redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)
+if not head or not string.find(head, ARGV[1], 1, true) or (last[1] and last[1][1] == ARGV[2]) then return 0 end
+redis.call('HSET', KEYS[1], 'text', ARGV[3], 'version', ARGV[4])
+redis.call('EXPIRE', KEYS[1], ARGV[5])
+return 1
+"""
+"""Stores a thread and returns 1; returns 0 if its turn has ended, or is not the newest any more."""
+
+# keys: thread, head, events; arguments: the last known id, the id of an end, the changes, the text (empty for none),
+# its version, its seconds, the seconds of the turn
+END_TURN = """
+local last = redis.call('XREVRANGE', KEYS[3], '+', '-', 'COUNT', 1)
+if (last[1] and last[1][1] or '0-0') ~= ARGV[1] then return 0 end
+redis.call('XADD', KEYS[3], ARGV[2], 'changes', ARGV[3])
+if ARGV[4] ~= '' then
+  redis.call('HSET', KEYS[1], 'text', ARGV[4], 'version', ARGV[5])
+  redis.call('EXPIRE', KEYS[1], ARGV[6])
+end
+redis.call('EXPIRE', KEYS[2], ARGV[7])
+redis.call('EXPIRE', KEYS[3], ARGV[7])
+return 1
+"""
+"""Ends the turn of a worker that has ended, and stores the thread; returns 0 if the turn has gone on since."""
+
+# keys: head, events; arguments: the turn, the seconds of the turn
+FORGET_TURN = """
+local head = redis.call('GET', KEYS[1])
+if head and string.find(head, ARGV[1], 1, true) then redis.call('EXPIRE', KEYS[1], ARGV[2]) end
+redis.call('EXPIRE', KEYS[2], ARGV[2])
+"""
+"""Lets a turn expire that has ended, but not the head of a newer one."""

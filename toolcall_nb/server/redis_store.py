@@ -27,26 +27,22 @@ import msgspec
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import MissingPackageError, ToolcallError, UsageError
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.redis_followed import FollowedTurns
 from toolcall_nb.server.redis_inbox import WorkerInbox
+from toolcall_nb.server.redis_journal import RUNNING_SECONDS, JournalWriter, RedisJournal
 from toolcall_nb.server.redis_keys import (
+    CLAIM_THREAD,
+    SAVE_THREAD,
     TurnHead,
     decode_head,
-    events_key,
-    head_key,
-    inbox_key,
     is_wrong_type,
     redis_address,
-    thread_key,
+    redis_key,
     version_of,
-    worker_key,
 )
-from toolcall_nb.server.redis_scripts import CLAIM_THREAD, SAVE_THREAD
-from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, RedisJournal
-from toolcall_nb.server.redis_writer import RUNNING_SECONDS, JournalWriter
+from toolcall_nb.server.redis_turns import END_ID, FollowedTurn, FollowedTurns
 from toolcall_nb.server.responses import RETRY_AFTER, Problem
 from toolcall_nb.server.settings import Settings
-from toolcall_nb.server.store import damaged_thread, decode_thread, encode_thread
+from toolcall_nb.server.store import Store, damaged_thread, decode_thread, encode_thread
 from toolcall_nb.server.turn import Journal, ServedTurn
 
 _log = logger("toolcall_nb.server")
@@ -61,7 +57,7 @@ _GONE = "The server's store cannot be reached at the moment. Try again later."
 _T = TypeVar("_T")
 
 
-class RedisStore:
+class RedisStore(Store):
     """Threads and turns in the Redis at ``settings.store``. One thread with an event loop talks to it.
 
     ``execute`` executes a command of another worker, in a thread of its own, and may raise a `Problem`. Raises
@@ -146,14 +142,14 @@ class RedisStore:
 
     def load(self, thread: str) -> Transcript | None:
         """See `Store`."""
-        data = self._wait(thread, self._redis.hget(thread_key(thread), "text"))
+        data = self._wait(thread, self._redis.hget(redis_key("thread", thread), "text"))
         return None if data is None else decode_thread(thread, data)
 
     def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
         """See `Store`. Raises `ToolcallError` if another worker has ended the turn that runs here."""
         head, data = self._journals[thread].head, encode_thread(thread, transcript)
         version, seconds = version_of(data), int(self._settings.limits.store_seconds)
-        keys = thread_key(thread), head_key(thread), events_key(head.turn)
+        keys = redis_key("thread", thread), redis_key("turn", thread), redis_key("events", head.turn)
         if not self._wait(thread, self._redis.eval(SAVE_THREAD, 3, *keys, head.turn, END_ID, data, version, seconds)):
             raise ToolcallError("Another worker has ended this turn")
         return version
@@ -165,16 +161,16 @@ class RedisStore:
         return self._wait(thread, self._claim(thread))
 
     async def _claim(self, thread: str) -> RedisJournal:
-        new, found = TurnHead(token_hex(8), self.worker), b""
-        keys, data = (head_key(thread), thread_key(thread)), msgspec.json.encode(new)
+        new, old = TurnHead(token_hex(8), self.worker), b""
+        keys, data = (redis_key("turn", thread), redis_key("thread", thread)), msgspec.json.encode(new)
         while True:
-            is_claimed, value, kind = await self._redis.eval(CLAIM_THREAD, 2, *keys, found, data, RUNNING_SECONDS)
+            is_claimed, value, kind = await self._redis.eval(CLAIM_THREAD, 2, *keys, old, data, RUNNING_SECONDS)
             if kind not in (b"string", b"none"):
                 _log.warning("The store holds a turn that cannot be read: %s is a %s", keys[0], kind.decode())
             if is_claimed:
                 break
-            found = value
-            if (head := decode_head(found) if found else None) and await self._is_running(thread, head):
+            old = value
+            if (head := decode_head(old) if old else None) and await self._is_running(thread, head):
                 raise Problem(
                     409, f"The thread {thread!r} is still answering. Wait for it, or POST /api/threads/{thread}/stop."
                 )
@@ -184,15 +180,15 @@ class RedisStore:
     async def _is_running(self, thread: str, head: TurnHead) -> bool:
         """Whether the turn goes on. If its worker has ended, this ends it."""
         try:
-            last = await self._redis.xrevrange(events_key(head.turn), count=1)
+            last = await self._redis.xrevrange(redis_key("events", head.turn), count=1)
         except Exception as error:
             if not is_wrong_type(error):
                 raise
-            _log.warning("The store holds a turn that cannot be read: %s is no stream", events_key(head.turn))
+            _log.warning("The store holds a turn that cannot be read: %s is no stream", redis_key("events", head.turn))
             return False
         if last and last[0][0].decode() == END_ID:
             return False
-        if await self._redis.exists(worker_key(head.worker)):
+        if await self._redis.exists(redis_key("worker", head.worker)):
             return True
         await self._followed.end(await self._followed.follow(thread, head))
         return False
@@ -200,7 +196,7 @@ class RedisStore:
     def release(self, thread: str) -> None:
         """See `Store`."""
         del self._journals[thread]
-        self._wait(thread, self._redis.delete(head_key(thread)))
+        self._wait(thread, self._redis.delete(redis_key("turn", thread)))
 
     def _forget(self, journal: RedisJournal) -> None:
         if self._journals.get(journal.thread) is journal:
@@ -214,20 +210,20 @@ class RedisStore:
 
     async def _find(self, thread: str) -> ServedTurn | None:
         try:
-            data = await self._redis.get(head_key(thread))
+            data = await self._redis.get(redis_key("turn", thread))
         except Exception as error:
             if not is_wrong_type(error):
                 raise
-            _log.warning("The store holds a turn that cannot be read: %s is no string", head_key(thread))
+            _log.warning("The store holds a turn that cannot be read: %s is no string", redis_key("turn", thread))
             return None
         if data is None or (head := decode_head(data)) is None:
             return None
-        own = self._journals.get(thread)
-        if own is not None and own.head.turn == head.turn:
-            return own.turn
+        journal = self._journals.get(thread)
+        if journal is not None and journal.head.turn == head.turn:
+            return journal.turn
         is_new = head.turn not in self._followed.turns
         turn = await self._followed.follow(thread, head)
-        if turn.ended is None and not await self._redis.exists(worker_key(head.worker)):
+        if turn.ended is None and not await self._redis.exists(redis_key("worker", head.worker)):
             await self._followed.end(turn)
         if is_new:
             await self._inbox.wake()
@@ -246,25 +242,22 @@ class RedisStore:
             try:
                 await self._renew_lease()
                 for turn in await self._followed.check():
-                    await self._inbox.tell_position(turn)
-                await self._renew_turns()
+                    await self._inbox.send_position(turn)
+                if self._clock() - self._renewed < RUNNING_SECONDS / 4:
+                    continue
+                self._renewed = self._clock()
+                async with self._redis.pipeline(transaction=False) as pipe:
+                    for thread, journal in [*self._journals.items()]:
+                        pipe.expire(journal.key, RUNNING_SECONDS)
+                        pipe.expire(redis_key("turn", thread), RUNNING_SECONDS)
+                    await pipe.execute()
             except Exception as error:  # the next one must still come
                 _log.warning("The store cannot be reached: %s", error)
 
     async def _renew_lease(self) -> None:
         lease = int(self._settings.limits.lease_seconds * 1000)
-        await self._redis.set(worker_key(self.worker), "", px=lease)
+        await self._redis.set(redis_key("worker", self.worker), "", px=lease)
         await self._inbox.renew(lease)
-
-    async def _renew_turns(self) -> None:
-        if self._clock() - self._renewed < RUNNING_SECONDS / 4:
-            return
-        self._renewed = self._clock()
-        async with self._redis.pipeline(transaction=False) as pipe:
-            for thread, journal in [*self._journals.items()]:
-                pipe.expire(journal.key, RUNNING_SECONDS)
-                pipe.expire(head_key(thread), RUNNING_SECONDS)
-            await pipe.execute()
 
     def close(self) -> None:
         """See `Store`."""
@@ -282,7 +275,7 @@ class RedisStore:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(*self._failures):
-            await self._redis.delete(worker_key(self.worker), inbox_key(self.worker))
+            await self._redis.delete(redis_key("worker", self.worker), redis_key("inbox", self.worker))
         await self._redis.aclose()
 
     def _note_reader(self, thread: str, turn: str, count: int) -> None:

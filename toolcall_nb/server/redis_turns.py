@@ -1,4 +1,4 @@
-"""Turns in Redis: `RedisJournal` writes the changes of a turn that runs here, `FollowedTurn` reads those of another.
+"""Turns in Redis as other workers read them: `FollowedTurn`, and `FollowedTurns` for all that are read here.
 
 A turn is a stream of Redis. Its entries have the ids 1, 2, 3 …, and the last one has `END_ID`, which no id exceeds. So
 Redis itself refuses a change after the end, whoever has written the end: a worker that was taken for dead cannot go on.
@@ -7,8 +7,6 @@ Redis itself refuses a change after the end, whoever has written the end: a work
 from __future__ import annotations
 
 import sys
-import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -20,11 +18,13 @@ from toolcall_nb.core.events import Event, from_dict, to_dict
 from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.redaction import masked_value
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.event_log import event_size
-from toolcall_nb.server.redis_keys import TurnHead, events_key
+from toolcall_nb.redaction.registered_secrets import known_secrets
+from toolcall_nb.server.redis_keys import END_TURN, TurnHead, is_wrong_type, redis_key, version_of
 from toolcall_nb.server.responses import Question
-from toolcall_nb.server.store import decode_thread
+from toolcall_nb.server.settings import Settings
+from toolcall_nb.server.store import DamagedThread, decode_thread, encode_thread
 from toolcall_nb.server.turn import Change, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
 from toolcall_nb.wire import WIRE_NAMES
 
@@ -37,17 +37,13 @@ CHANGES = b"changes"
 StreamEntry: TypeAlias = tuple[bytes, Mapping[bytes, bytes]]
 """An entry of a stream: its id and its fields."""
 
-_ENTRY_BYTES = 64_000
-"""Approximate bytes of changes in one entry."""
-_AHEAD_BYTES = 256_000
-"""Approximate bytes of changes that may wait for Redis; then the model waits."""
-_CHANGE_BYTES = 100
-_WAIT_SECONDS = 60.0
 DAMAGED = "What the server's store held of this answer is damaged, so it ends here. Send the message again."
 _WORKER_ENDED = (
     "The worker that was answering has ended. What had come is kept in the thread; send the message again for a whole "
     "answer."
 )
+_UNREAD_SECONDS = 10.0
+"""How long a turn is followed without a reader."""
 
 
 def encode_changes(changes: Iterable[Change]) -> bytes:
@@ -99,115 +95,12 @@ def _decoded(value: Mapping[str, Any]) -> Change:
     return TurnEnd()
 
 
-class RedisJournal:
-    """The changes of one turn on their way to Redis. Those that Redis has are applied to the turn.
-
-    ``version`` is that of the stored thread. ``wake`` is called, in any thread, when there is something to write.
-    `next_entry`, `confirm` and `lose` are for the thread that writes.
-    """
-
-    def __init__(self, thread: str, head: TurnHead, version: str, wake: Callable[[RedisJournal], None]) -> None:
-        self.thread, self.head, self.version = thread, head, version
-        self.key = events_key(head.turn)
-        self.turn: ServedTurn | None = None
-        self._wake = wake
-        self._waiting: deque[tuple[Change, int]] = deque()
-        self._size = 0
-        self._entry: tuple[str, list[tuple[Change, int]], bytes] | None = None
-        self._written = 0
-        self._is_awake = False
-        self._is_over = False
-        self._changed = threading.Condition()
-
-    # For the turn
-
-    def begin(self, turn: ServedTurn) -> None:
-        """Announces the turn to other workers, with its first change."""
-        self.turn = turn
-        self.head = TurnHead(self.head.turn, self.head.worker, tuple(turn.tools), turn.model)
-
-    def write(self, change: Change) -> None:
-        """Adds a change; never waits. After the end it is ignored."""
-        size = _CHANGE_BYTES if isinstance(change, TurnResponse | OpenQuestions | TurnEnd) else event_size(change)
-        with self._changed:
-            if self._is_over:
-                return
-            self._waiting.append((change, size))
-            self._size += size
-            is_awake, self._is_awake = self._is_awake, True
-        if not is_awake:
-            self._wake(self)
-
-    def wait_for_room(self) -> None:
-        """Waits while too much is not kept yet."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_over or self._size <= _AHEAD_BYTES)
-
-    def wait_until_ended(self) -> None:
-        """Waits until the end of the turn is applied."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_over, _WAIT_SECONDS)
-
-    # For the writer
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the turn has ended."""
-        return self._is_over
-
-    def next_entry(self) -> tuple[str, bytes] | None:
-        """Returns the id and the data of the next entry, the same one until it is confirmed; None if nothing waits."""
-        with self._changed:
-            if self._entry is None and self._waiting:
-                taken, size = [self._waiting.popleft()], 0
-                while self._waiting and (size := size + taken[-1][1]) < _ENTRY_BYTES:
-                    taken.append(self._waiting.popleft())
-                is_end = isinstance(taken[-1][0], TurnEnd)
-                entry_id = END_ID if is_end else f"{self._written + 1}-0"
-                self._entry = (entry_id, taken, encode_changes(change for change, _ in taken))
-            self._is_awake = self._entry is not None
-            return None if self._entry is None else (self._entry[0], self._entry[2])
-
-    def confirm(self) -> None:
-        """Applies the entry, which Redis has."""
-        assert self._entry is not None
-        assert self.turn is not None
-        entry_id, taken, _ = self._entry
-        for change, _ in taken:
-            self.turn.apply(change)
-        with self._changed:
-            self._entry = None
-            self._written += 1
-            self._size -= sum(size for _, size in taken)
-            self._is_over = entry_id == END_ID
-            self._changed.notify_all()
-
-    def lose(self, changes: Sequence[Change]) -> None:
-        """Ends the turn with ``changes`` in place of its own: another worker has ended it, or Redis is gone."""
-        with self._changed:
-            if self._is_over:
-                return
-            self._waiting.clear()
-            self._entry = None
-        if self.turn is not None:
-            for change in changes:
-                self.turn.apply(change)
-        with self._changed:
-            self._is_over = True
-            self._changed.notify_all()
-
-    @property
-    def last_id(self) -> str:
-        """The id of the last entry that Redis is known to have."""
-        return f"{self._written}-0"
-
-
 class FollowedTurn(ServedTurn):
     """A turn that runs at another worker. ``stored`` is the thread, as it was when following began."""
 
     def __init__(self, thread: str, head: TurnHead, stored: bytes | None, clock: Callable[[], float]) -> None:
         super().__init__(thread, head.tools, head.model, ahead=sys.maxsize, clock=clock)
-        self.head, self.key = head, events_key(head.turn)
+        self.head, self.key = head, redis_key("events", head.turn)
         self.last_id = "0-0"
         self.unread_since = clock()
         self._stored = stored
@@ -241,10 +134,6 @@ class FollowedTurn(ServedTurn):
                 if name == END_ID and self.ended is None:  # its end is damaged
                     self.apply(TurnEnd())
 
-    def last_changes(self) -> list[Change]:
-        """Returns the changes that end a turn whose worker has ended."""
-        return ending_changes(self.log.events, _WORKER_ENDED)
-
     def end_as_damaged(self) -> None:
         """Ends the turn for readers here, since Redis does not hold its changes any more."""
         _log.warning("The store holds a turn that cannot be read: %s is no stream", self.key)
@@ -270,3 +159,75 @@ def ending_events(log: Sequence[Event], why: str) -> list[Event]:
 
 def _number(entry_id: str) -> int:
     return int(entry_id.partition("-")[0])
+
+
+class FollowedTurns:
+    """The turns of other workers by their ids. All methods are for the event loop of ``redis``."""
+
+    def __init__(self, redis: Any, settings: Settings, clock: Callable[[], float]) -> None:
+        self.turns: dict[str, FollowedTurn] = {}
+        self._redis, self._settings, self._clock = redis, settings, clock
+
+    async def follow(self, thread: str, head: TurnHead) -> FollowedTurn:
+        """Returns the turn, with all changes that Redis has now if it was not followed before."""
+        if (turn := self.turns.get(head.turn)) is not None:
+            turn.unread_since = self._clock()
+            return turn
+        key = redis_key("events", head.turn)
+        async with self._redis.pipeline() as pipe:
+            pipe.xrange(key)
+            pipe.hget(redis_key("thread", thread), "text")
+            entries, stored = results = await pipe.execute(raise_on_error=False)
+        for result in results:
+            if isinstance(result, Exception) and not is_wrong_type(result):
+                raise result
+        turn = FollowedTurn(thread, head, b"" if is_wrong_type(stored) else stored, self._clock)
+        if is_wrong_type(entries):
+            turn.end_as_damaged()
+        else:
+            turn.take(entries)
+        turn.has_page = turn.ended is None
+        return self.turns.setdefault(head.turn, turn)
+
+    async def end(self, turn: FollowedTurn) -> None:
+        """Ends a turn whose worker has ended: stores what had come, and tells all readers."""
+        limits = self._settings.limits
+        keys = redis_key("thread", turn.thread), redis_key("turn", turn.thread), turn.key
+        while turn.ended is None:
+            turn.take(await self._redis.xrange(turn.key, min=f"({turn.last_id}"))
+            if turn.log.is_closed:
+                return
+            changes = ending_changes(turn.log.events, _WORKER_ENDED)
+            data, text = encode_changes(changes), self._text_after(turn, changes)
+            kept = text, version_of(text), int(limits.store_seconds), int(limits.linger_seconds) + 1
+            if not await self._redis.eval(END_TURN, 3, *keys, turn.last_id, END_ID, data, *kept):
+                continue
+            _log.warning("The worker %s has ended; its turn of the thread %s ends here", turn.head.worker, turn.thread)
+            turn.take([(END_ID.encode(), {CHANGES: data})])
+
+    def _text_after(self, turn: FollowedTurn, changes: Sequence[Change]) -> bytes:
+        """Returns the thread with what had come, as it is stored; nothing if the stored one is damaged."""
+        try:
+            transcript = turn.transcript_after(changes)
+        except DamagedThread as error:
+            _log.warning("%s", error)
+            return b""
+        if self._settings.masking:
+            transcript = masked_value(transcript, known_secrets())[0]
+        return encode_thread(turn.thread, transcript)
+
+    async def check(self) -> list[FollowedTurn]:
+        """Ends turns whose workers have ended, and forgets those that nobody reads; returns those that are read."""
+        now = self._clock()
+        for name, turn in [*self.turns.items()]:
+            if turn.log.readers:
+                turn.unread_since = now
+            elif now - turn.unread_since > _UNREAD_SECONDS:
+                del self.turns[name]
+        turns = [turn for turn in self.turns.values() if turn.ended is None]
+        workers = {turn.head.worker for turn in turns}
+        ended = {worker for worker in workers if not await self._redis.exists(redis_key("worker", worker))}
+        for turn in turns:
+            if turn.head.worker in ended:
+                await self.end(turn)
+        return [turn for turn in turns if turn.ended is None and turn.log.readers]

@@ -166,8 +166,8 @@ def _at(body: Any, request_type: type[Struct], steps: list[tuple[str, str]]) -> 
 
     def resolved(schema: Mapping[str, Any], wanted: str) -> Mapping[str, Any]:
         choices = schema.get("anyOf", [schema])
-        found = [components[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in choices]
-        return next((each for each in found if wanted in each), found[0])
+        schemas = [components[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in choices]
+        return next((each for each in schemas if wanted in each), schemas[0])
 
     for name, index in steps:
         schema = resolved(schema, "items")["items"] if index else resolved(schema, "properties")["properties"][name]

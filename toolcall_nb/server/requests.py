@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
@@ -86,12 +86,12 @@ def json_object(body: bytes) -> dict[str, Any]:
 
 def read_approval(approval: str, body: Mapping[str, Any]) -> ApprovalAnswer:
     """Returns the answer to the question ``approval``; raises a `Problem` that names a wrong field."""
-    given: ApprovalRequest = validated(body, ApprovalRequest)
-    if given.input is not None and given.text is not None:
+    request: ApprovalRequest = validated(body, ApprovalRequest)
+    if request.input is not None and request.text is not None:
         raise Problem(422, "'input' and 'text' say the same thing: send one of them.")
-    text = given.text if given.input is None else json_text(given.input)
-    scope, seen = given.scope or "once", None if given.seen is None else int(given.seen)
-    return ApprovalAnswer(approval, given.approved, given.reason, scope, text, seen, given.unread is True)
+    text = request.text if request.input is None else json_text(request.input)
+    scope, seen = request.scope or "once", None if request.seen is None else int(request.seen)
+    return ApprovalAnswer(approval, request.approved, request.reason, scope, text, seen, request.unread is True)
 
 
 class RequestReader:
@@ -110,41 +110,52 @@ class RequestReader:
         return self._read_ag_ui(body) if "threadId" in body or "runId" in body else self._read_ui(body)
 
     def _read_chat(self, body: Mapping[str, Any]) -> TurnRequest:
-        given = validated(body, self.types.chat)
+        request = validated(body, self.types.chat)
         return TurnRequest(
             wire="chat",
-            thread=given.conversation_id or _new_id(),
+            thread=request.conversation_id or _new_id(),
             run_id=_new_id(),
-            prompt=given.message,
-            files=_images([each if isinstance(each, str) else each.url for each in given.images or ()]),
-            model=given.model,
-            tools=None if given.tool_ids is None else tuple(given.tool_ids),
+            prompt=request.message,
+            files=_images([each if isinstance(each, str) else each.url for each in request.images or ()]),
+            model=request.model,
+            tools=None if request.tool_ids is None else tuple(request.tool_ids),
         )
 
     def _read_ui(self, body: Mapping[str, Any]) -> TurnRequest:
-        given = validated(body, self.types.ui)
+        request = validated(body, self.types.ui)
         messages = [ui_messages.from_ui(message) for message in body["messages"]]
-        answers = tuple(_ui_answers(body["messages"])) if messages[-1].role == "assistant" else ()
+        parts, answers = body["messages"][-1].get("parts"), []
+        for part in parts if messages[-1].role == "assistant" and isinstance(parts, list) else ():
+            match part:  # an answered question (ai, ui-messages.ts: state approval-responded)
+                case {"state": State.APPROVAL_RESPONDED, "approval": {"id": str(approval), "approved": bool()}}:
+                    answers.append(read_approval(approval, part["approval"]))
         return TurnRequest(
             wire="ui",
-            thread=given.id or _new_id(),
+            thread=request.id or _new_id(),
             run_id=_new_id(),
-            model=given.model,
-            tools=None if given.tool_ids is None else tuple(given.tool_ids),
-            **self._turn(messages, answers),
+            model=request.model,
+            tools=None if request.tool_ids is None else tuple(request.tool_ids),
+            **self._turn(messages, tuple(answers)),
         )
 
     def _read_ag_ui(self, body: Mapping[str, Any]) -> TurnRequest:
-        given = validated(body, self.types.ag_ui)  # tools of the client cannot be called from here: see the docs
+        request = validated(body, self.types.ag_ui)  # tools of the client cannot be called from here: see the docs
         # Texts, calls and results that belong to one answer of the assistant become one message.
         numbered = [{**message, "id": f"message-{number}"} for number, message in enumerate(body["messages"])]
         messages = Transcript.from_events(snapshot_events(numbered, EmittedIds())).messages
-        answers = tuple(_resume_answer(number, entry) for number, entry in enumerate(given.resume or ()))
-        context = "\n".join(f"- {each.description}: {each.value}" for each in given.context or ())
+        answers = []
+        for number, entry in enumerate(request.resume or ()):
+            if entry.status == "cancelled":  # which is a denial
+                answers.append(ApprovalAnswer(entry.interruptId, False))
+            elif entry.payload is None:
+                raise Problem(422, f"'resume[{number}].payload' is missing. Send one like {{\"approved\": true}}.")
+            else:
+                answers.append(read_approval(entry.interruptId, entry.payload))
+        context = "\n".join(f"- {each.description}: {each.value}" for each in request.context or ())
         if len(context) > self._limits.message:
             raise Problem(413, f"'context' has more than {self._limits.message:,} characters.")
-        turn = self._turn(messages, answers)
-        return TurnRequest(wire="ag-ui", thread=given.thread_id, run_id=given.run_id, context=context, **turn)
+        turn = self._turn(messages, tuple(answers))
+        return TurnRequest(wire="ag-ui", thread=request.thread_id, run_id=request.run_id, context=context, **turn)
 
     def _turn(self, messages: Sequence[Message], answers: tuple[ApprovalAnswer, ...]) -> dict[str, Any]:
         """Returns the fields of `TurnRequest` that follow from a whole conversation."""
@@ -169,32 +180,14 @@ class RequestReader:
         return {"prompt": last.text, "files": _images(urls), "history": tuple(before)}
 
 
-def _ui_answers(messages: Sequence[Mapping[str, Any]]) -> Iterator[ApprovalAnswer]:
-    """Yields the answers in the tool parts of the last message (ai, ui-messages.ts: state approval-responded)."""
-    parts = messages[-1].get("parts")
-    for part in parts if isinstance(parts, list) else ():
-        match part:
-            case {"state": State.APPROVAL_RESPONDED, "approval": {"id": str(approval), "approved": bool()}}:
-                yield read_approval(approval, part["approval"])
-
-
-def _resume_answer(number: int, entry: Any) -> ApprovalAnswer:
-    """Returns AG-UI's answer to an interrupt; a cancelled one is a denial."""
-    if entry.status == "cancelled":
-        return ApprovalAnswer(entry.interruptId, False)
-    if entry.payload is None:
-        raise Problem(422, f"'resume[{number}].payload' is missing. Send one like {{\"approved\": true}}.")
-    return read_approval(entry.interruptId, entry.payload)
-
-
 def _images(urls: Sequence[str]) -> tuple[File, ...]:
     """Returns the images of data URLs. No other URL is fetched, and no file is read."""
     files = []
     for number, url in enumerate(urls):
-        found = _IMAGE.fullmatch(url)
-        if found is None or not _is_base64(found[2]):
+        match = _IMAGE.fullmatch(url)
+        if match is None or not _is_base64(match[2]):
             raise Problem(422, f"Image {number} is no data URL with a PNG, JPEG, GIF or WebP in base64.")
-        files.append(File(url, found[1]))
+        files.append(File(url, match[1]))
     return tuple(files)
 
 

@@ -1,7 +1,12 @@
-"""A turn that runs on the server: `ServedRun`. It has a thread until it ends, and is stopped if nobody reads it."""
+"""A turn that runs on the server: `ServedRun`. `TurnProgress` stores it while it runs.
+
+A turn occupies an OS thread until it ends, and is stopped if nobody reads it.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +17,6 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ToolCall, Transcript
 from toolcall_nb.live_runs.run import Run
 from toolcall_nb.redaction.masked_logging import logger
-from toolcall_nb.server.progress import TurnProgress
 from toolcall_nb.server.public_view import public_event
 from toolcall_nb.server.settings import Limits
 from toolcall_nb.server.turn import Change, Journal, OpenQuestions, ServedTurn, TurnEnd, TurnResponse
@@ -39,6 +43,8 @@ _FIRST_WORD_SECONDS = 0.005
 """The longest time that a turn waits until the first word of a reply is read. Without the wait, a model that says much
 at once would keep Python's lock from the thread that sends it."""
 _NOT_STORED = "The answer could not be stored, so it is lost when the server ends: {}. Mend the store, and ask again."
+_SHARE = 0.1
+"""The share of a turn's time that storing it may take: a long thread takes longer to write."""
 
 
 class ServedRun(ServedTurn):
@@ -239,3 +245,38 @@ class ServedRun(ServedTurn):
         reason = f"Nobody answered in {self._limits.question_seconds:g} s."
         for form in self.questions():
             self._pending.answer({"approval": form["approval"], "approved": False, "reason": reason})
+
+
+class TurnProgress:
+    """Stores a turn of ``thread`` while it runs, so that a server that is killed loses little of it.
+
+    ``save`` stores a transcript, in any thread.
+    """
+
+    def __init__(self, thread: str, save: Callable[[Transcript], None]) -> None:
+        self._thread, self._save = thread, save
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self._length = 0
+        self._is_closed = False
+
+    def store(self, transcript: Callable[[], Transcript], length: int) -> None:
+        """Stores the transcript of a turn that has ``length`` events, if it has grown and enough time has passed."""
+        if length == self._length or time.monotonic() < self._next or not self._lock.acquire(blocking=False):
+            return
+        start = time.monotonic()
+        try:
+            if self._is_closed:
+                return
+            self._save(transcript())
+            self._length = length
+        except Exception as error:  # the end of the turn is stored anew, and says what is wrong
+            _log.warning("The running turn of the thread %s could not be stored: %s", self._thread, error)
+        finally:
+            self._next = (end := time.monotonic()) + (end - start) * (1 / _SHARE - 1)
+            self._lock.release()
+
+    def close(self) -> None:
+        """Waits until nothing is stored any more."""
+        with self._lock:
+            self._is_closed = True

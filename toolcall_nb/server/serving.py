@@ -1,20 +1,26 @@
-"""Runs a server: `Server` is uvicorn on a socket of its own, in the foreground or in a thread."""
+"""Runs a server: `Server` is uvicorn on a socket of its own, in the foreground or in a thread.
+
+uvicorn itself waits for ever for clients that neither ask nor read, so `limited_protocol` limits connections.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import socket
 import threading
+from collections import Counter
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.errors import MissingPackageError, UsageError
-from toolcall_nb.server.connection_limits import limited_protocol
-from toolcall_nb.server.settings import Settings, is_loopback
+from toolcall_nb.server.settings import Limits, Settings, is_loopback
 
 if TYPE_CHECKING:
     import uvicorn
 
     from toolcall_nb.server.conversations import ServedThreads
+
 
 _SHUTDOWN_SECONDS = 3
 """How long open connections may last at the end, after all turns were stopped."""
@@ -23,6 +29,8 @@ _BACKLOG = 2048
 _SEND_BUFFER = 256_000
 """Bytes that the system buffers for a client that does not read. Its default is megabytes, and a turn would be as far
 ahead."""
+_NETWORK_BITS = 64
+"""The bits of an IPv6 address that tell clients apart: one client has all addresses that differ only in the rest."""
 
 
 class Server:
@@ -135,3 +143,68 @@ def _bound_socket(host: str, port: int) -> socket.socket:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"{host}:{port} cannot be bound: {why}. Choose another port; 0 takes a free one.") from None
     return bound
+
+
+def limited_protocol(base: type[Any], limits: Limits) -> type[Any]:
+    """Returns a subclass of uvicorn's HTTP protocol ``base`` that closes connections.
+
+    - A connection on which no request becomes whole is closed within ``body_seconds`` to twice that. uvicorn limits
+      only the time between requests, not the time before the first one or of a head that comes in pieces.
+    - A connection that is being closed, and whose client does not read the rest, is aborted ``closing_seconds`` later.
+    - If there are more than ``connections``, one is aborted: the oldest without a whole request, of the client (an IPv4
+      address or an IPv6 /64 network) that has the most of these. So one client cannot take the places of all.
+    """
+    idle, closing = limits.body_seconds, limits.closing_seconds
+
+    class LimitedProtocol(base):  # type: ignore[misc]  # the class is imported late
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            self._answered: object = self  # not a request cycle, so that the first check lets the connection live
+            self._is_closing = False
+            self._next_check = self.loop.call_later(min(idle, closing), self._check)
+            self._made = self._checked = self.loop.time()
+            self._network = _network(self.client)
+            if len(self.connections) <= limits.connections:
+                return
+            waiting = [each for each in self.connections if each is not self and each._is_incomplete()]
+            if waiting:
+                count = Counter(each._network for each in waiting)
+                oldest = min(waiting, key=lambda each: (-count[each._network], each._made))
+                oldest.transport.abort()
+                self.connections.discard(oldest)  # now, since connection_lost is called only later
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._next_check.cancel()
+            super().connection_lost(exc)
+
+        def _is_incomplete(self) -> bool:
+            """Whether a request or its body is still to come."""
+            return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
+        def _check(self) -> None:
+            if self.transport.is_closing() and self._is_closing:
+                self.transport.abort()
+                return
+            self._is_closing = self.transport.is_closing()
+            if self.loop.time() - self._checked >= idle:
+                self._checked = self.loop.time()
+                is_idle = self.cycle is None or self.cycle.response_complete
+                if is_idle and self._answered is self.cycle:  # no request came since the last check
+                    self.transport.close()
+                self._answered = self.cycle if is_idle else self
+            self._next_check = self.loop.call_later(min(idle, closing), self._check)
+
+    return LimitedProtocol
+
+
+def _network(client: tuple[str, int] | None) -> str | None:
+    """Returns the client's IPv4 address or IPv6 network; None if the transport knows no address."""
+    if client is None:
+        return None
+    try:
+        address = ipaddress.ip_address(client[0])
+    except ValueError:
+        return client[0]
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is None:
+        return str(ipaddress.ip_network((address.packed, _NETWORK_BITS), strict=False))
+    return str(address)

@@ -1,7 +1,8 @@
-"""Stores threads on disk: `ThreadStore` writes one portable Markdown file a thread, atomically.
+"""The store of a server's threads and turns: `Store`, and `ThreadStore` for a server of one worker.
 
-A thread's id is checked before it becomes a file name, and nothing else of a request does. The id is also in the
-file's front matter: a file system that takes ``A`` and ``a`` for one name cannot mix up two threads.
+`ThreadStore` writes one portable Markdown file a thread, atomically. A thread's id is checked before it becomes a file
+name, and nothing else of a request does. The id is also in the file's front matter: a file system that takes ``A`` and
+``a`` for one name cannot mix up two threads.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import stat
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,10 +21,10 @@ from toolcall_nb.core.transcript import ErrorPart, Message, Transcript
 from toolcall_nb.errors import ToolcallError, UsageError
 from toolcall_nb.markdown.front_matter import FORMAT_VERSION, describe_newer_version, read_format_version
 from toolcall_nb.redaction.masked_logging import logger
+from toolcall_nb.server.turn import Journal, ServedTurn
 from toolcall_nb.threads.file_lock import FileLock
 
 _log = logger("toolcall_nb.server")
-
 THREAD_ID = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}(?!\n)$"
 """The pattern of a thread's id: no dots, slashes or blanks, so that it can be a file's name anywhere."""
 _KEY = "thread"
@@ -31,6 +33,48 @@ _RUNNING_KEY = "running"
 _KILLED = "The server was killed in this turn. What it had stored by then is above."
 _PART = ".toolcall_nb.part"
 """The suffix of a file that is still being written."""
+
+
+class Store:
+    """Keeps threads, and lets several workers share their turns. Safe in any thread; its methods may wait for a disk.
+
+    This one keeps nothing: a server of one worker has its threads in memory. ``is_shared`` is whether other workers use
+    the store too. Then a turn's changes are kept by the journal of `claim`.
+    """
+
+    is_shared = False
+
+    def load(self, thread: str) -> Transcript | None:
+        """Returns the thread, or None if there is none. Raises `DamagedThread`."""
+        return None
+
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
+        """Stores the thread; returns its version, which changes when another worker saves it.
+
+        ``is_running`` is whether its turn goes on.
+        """
+        return ""
+
+    def claim(self, thread: str) -> Journal | None:
+        """Reserves the thread for a turn of this worker; `Problem` 409 if a turn runs in it elsewhere.
+
+        Returns where the turn's changes are written before readers see them; None if readers may see them at once.
+        """
+        return None
+
+    def release(self, thread: str) -> None:
+        """Gives up a claim whose turn did not begin."""
+
+    def find(self, thread: str) -> ServedTurn | None:
+        """Returns the newest turn of the thread, wherever it runs; None if it ended a while ago."""
+        return None
+
+    def ask_owner(self, turn: ServedTurn, command: dict[str, Any]) -> Any:
+        """Lets the worker that runs the turn execute a command; returns the result, or raises its `Problem`."""
+        raise NotImplementedError("Every turn of this store is the process's own.")
+
+    def close(self) -> None:
+        """Ends the connections."""
 
 
 class DamagedThread(ToolcallError):
@@ -42,7 +86,7 @@ def is_thread_id(name: object) -> bool:
     return isinstance(name, str) and re.match(THREAD_ID, name) is not None
 
 
-class ThreadStore:
+class ThreadStore(Store):
     """Threads as files in ``folder``.
 
     A new folder has the mode 0700, and each file has the mode 0600, so that only the owner can read the conversations.
@@ -51,6 +95,7 @@ class ThreadStore:
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder).expanduser().resolve()
+        self._lock: FileLock | None = None
         if not self._folder.exists():
             self._folder.parent.mkdir(parents=True, exist_ok=True)
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -59,31 +104,35 @@ class ThreadStore:
         if os.name != "nt" and self._folder.stat().st_mode & 0o022:
             _log.warning("Others may write into the store %s: chmod 700 keeps its threads yours", self._folder)
 
-    def claim(self) -> FileLock | None:
-        """Reserves the folder for one server, and removes what a killed one left. Raises `UsageError`.
+    def lock(self) -> None:
+        """Reserves the folder for one server until `close`, and removes what a killed one left. Raises `UsageError`.
 
-        Returns None, and logs a warning, where the file system has no locks.
+        Logs a warning where the file system has no locks.
         """
         try:
-            lock = FileLock(
+            self._lock = FileLock(
                 self._folder / "toolcall_nb",
                 f"Another server uses the store {self._folder}. Give this one another folder, or let both use a Redis "
                 "(--store redis://…).",
             )
         except OSError as error:
             _log.warning("The store %s cannot be locked (%s): let only one server use it", self._folder, error.strerror)
-            return None
+            return
         for path in self._folder.glob(f".*{_PART}"):
             if not path.is_dir():
                 path.unlink(missing_ok=True)
-        return lock
+
+    def close(self) -> None:
+        """Gives the folder up."""
+        if self._lock is not None:
+            self._lock.release()
 
     def load(self, thread: str) -> Transcript | None:
         """Returns the thread, or None if there is none. Raises `DamagedThread`."""
         data = _file_bytes(thread, self._path(thread))
         return None if data is None else decode_thread(thread, data)
 
-    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> None:
+    def save(self, thread: str, transcript: Transcript, *, is_running: bool = False) -> str:
         """Writes the thread. It is on disk when this returns. After an `OSError` the old file is still there.
 
         Of a thread that is saved while a turn is running, `load` returns that turn as one that a kill has ended.
@@ -94,7 +143,8 @@ class ThreadStore:
         failure.
         """
         path = self._path(thread)
-        _refuse_newer(thread, path)
+        if (old := _file_bytes(thread, path)) is not None:
+            _refuse_version(thread, read_format_version(old.decode("utf-8", "replace")))
         data = encode_thread(thread, transcript, is_running=is_running)
         # A new file of mode 0600 with an unpredictable name, so that no link that somebody put there is followed.
         handle, part = tempfile.mkstemp(prefix=f".{thread}.", suffix=_PART, dir=self._folder)
@@ -107,7 +157,13 @@ class ThreadStore:
         except OSError:
             Path(part).unlink(missing_ok=True)
             raise
-        _flush_folder(self._folder)
+        if os.name != "nt":  # Windows has no handle of a folder, and flushes the rename by itself
+            handle = os.open(self._folder, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        return ""
 
     def _path(self, thread: str) -> Path:
         if not is_thread_id(thread):
@@ -132,8 +188,8 @@ def decode_thread(thread: str, data: bytes) -> Transcript:
     if transcript.metadata.get(_KEY) != thread:
         raise damaged_thread(thread, f"its front matter does not say 'thread: {thread}'")
     if transcript.diagnostics and transcript.to_markdown() != text:
-        found = transcript.diagnostics[0]
-        raise damaged_thread(thread, f"line {found.line}: {found.message}")
+        diagnostic = transcript.diagnostics[0]
+        raise damaged_thread(thread, f"line {diagnostic.line}: {diagnostic.message}")
     metadata = {key: value for key, value in transcript.metadata.items() if key != _KEY}
     is_running = metadata.pop(_RUNNING_KEY, False) is True
     return replace(transcript, metadata=metadata, messages=_ended(transcript) if is_running else transcript.messages)
@@ -165,13 +221,6 @@ def _file_bytes(thread: str, path: Path) -> bytes | None:
         return file.read()
 
 
-def _refuse_newer(thread: str, path: Path) -> None:
-    """Raises `DamagedThread` if a newer version wrote the file, so that it is not overwritten."""
-    data = _file_bytes(thread, path)
-    if data is not None:
-        _refuse_version(thread, read_format_version(data.decode("utf-8", "replace")))
-
-
 def _refuse_version(thread: str, version: int) -> None:
     if version > FORMAT_VERSION:
         raise DamagedThread(
@@ -186,14 +235,3 @@ def damaged_thread(thread: str, why: str) -> DamagedThread:
         f"The stored thread {thread!r} is damaged ({why}). It is left as it is: mend or move it, or go on in "
         "a thread of another name."
     )
-
-
-def _flush_folder(folder: Path) -> None:
-    """Flushes the rename. Windows has no handle of a folder, and flushes it by itself."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -114,12 +114,7 @@ class RunStreamResponse:
 
 
 async def wire_chunks(
-    run: ServedTurn,
-    response: TurnResponse,
-    reader: LogReader,
-    after: int,
-    ids: bool,
-    beat: float,
+    run: ServedTurn, response: TurnResponse, reader: LogReader, after: int, ids: bool, beat: float
 ) -> AsyncIterator[bytes]:
     """Yields the bytes of a response in its wire. Events that are there together are one chunk.
 
@@ -156,7 +151,7 @@ async def page_chunks(run: ServedTurn, reader: LogReader, after: int, beat: floa
         steps = feed.since(number)
         if steps:
             number = steps[-1][0]
-            yield b"".join(b"data: %s\nid: %s-%d\n\n" % (step, name, place) for place, step in steps)
+            yield b"".join(b"data: %s\nid: %s-%d\n\n" % (step, name, step_number) for step_number, step in steps)
         if is_over:
             return
         if await reader.wait(beat):
@@ -170,11 +165,7 @@ class _ResponseEncoder:
 
     def __init__(self, run: ServedTurn, response: TurnResponse, after: int, ids: bool) -> None:
         self._encoder = wire.encoder(
-            response.wire,
-            thread_id=run.thread,
-            run_id=response.run_id,
-            known=run.tools,
-            numbered=ids and response.id,
+            response.wire, thread_id=run.thread, run_id=response.run_id, known=run.tools, numbered=ids and response.id
         )
         self._message_id = run.responses[0].run_id  # a message that continues after a question keeps its id
         self._after = after
@@ -197,7 +188,6 @@ class _ResponseEncoder:
         return self._new(b"".join(frames))
 
     def close(self) -> bytes:
-        """Returns the end of the response."""
         return self._new(self._encoder.close())
 
     def pause(self) -> bytes:

@@ -1,24 +1,83 @@
 """A turn as its readers see it, wherever it runs: `ServedTurn` is built from its changes, one after the other.
 
 A change is an event, a response to a request, the open questions, or the end. A worker that has the same changes gives
-its readers the same bytes.
+its readers the same bytes. `PageFeed` draws the turn for the server's own page.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+import msgspec
 from msgspec import Struct, field
 
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.json_text import escape_line_ends
 from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.usage import answering_model
+from toolcall_nb.live_runs.document import LiveDocument
+from toolcall_nb.render import LiveHtml
+from toolcall_nb.render.run_footer import footer_html, info_line
 from toolcall_nb.server.event_log import EventLog
-from toolcall_nb.server.page_feed import PageFeed
 from toolcall_nb.server.public_view import public_transcript
+
+EncodedStep: TypeAlias = tuple[int, bytes]
+"""The number of a step, and the step as JSON."""
+
+_MAX_KEPT = 1_000_000
+"""Bytes of steps that are kept; a page that is further behind gets the whole state."""
+
+
+class PageFeed:
+    """The steps of one turn. Safe in any thread.
+
+    ``before`` is the conversation before the turn; ``info`` is the line below it until it has ended. ``id`` is part of
+    the ids of its steps, so that a page that reconnects to another feed gets the whole state.
+    """
+
+    def __init__(self, before: Transcript, info: str, timings: Mapping[str, float]) -> None:
+        self.id = token_hex(4)
+        self._steps: deque[EncodedStep] = deque()
+        self._size = 0
+        self._info = info
+        self._document = LiveDocument(LiveHtml(), self._keep, info=info, timings=timings)
+        self._document.recall(before.events())
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Draws events of the turn."""
+        for event in events:
+            self._document.apply(event)
+
+    def ask(self, call: str, form: ApprovalForm | None) -> bool:
+        """Shows a question in a call's card, or with None removes it; returns whether the call has a card."""
+        return self._document.ask(call, form)
+
+    def finish(self, transcript: Transcript) -> None:
+        """Ends the turn, whose messages ``transcript`` has: the line below it names its model, calls and usage."""
+        line = info_line(answering_model(transcript.messages) or self._info, transcript)
+        self._document.finish(line, footer_html(line, transcript))
+
+    def since(self, number: int | None) -> list[EncodedStep]:
+        """Returns the steps after this one; the whole state for a page that has none, or is too far behind."""
+        self._document.flush()
+        if number is not None and (not self._steps or self._steps[0][0] <= number + 1) and number <= self._document.seq:
+            return [step for step in tuple(self._steps) if step[0] > number]
+        return [_encoded(self._document.state())]
+
+    def _keep(self, step: dict[str, Any]) -> None:
+        self._steps.append(_encoded(step))
+        self._size += len(self._steps[-1][1])
+        while self._size > _MAX_KEPT and len(self._steps) > 1:
+            self._size -= len(self._steps.popleft()[1])
+
+
+def _encoded(step: dict[str, Any]) -> EncodedStep:
+    return step["seq"], escape_line_ends(msgspec.json.encode(step).decode()).encode()
 
 
 class TurnResponse(Struct, frozen=True):
@@ -120,7 +179,11 @@ class ServedTurn:
             if isinstance(change, TurnResponse):
                 self.responses.append(change)
             elif isinstance(change, OpenQuestions):
-                self._apply_questions(change.forms)
+                before, self.forms = self.forms, change.forms
+                if self._feed is not None:
+                    for call in {**before, **self.forms}:
+                        if self.forms.get(call) != before.get(call):
+                            self._feed.ask(call, self.forms.get(call))
                 self.log.wake_readers()
             else:
                 if self._feed is not None:
@@ -140,13 +203,6 @@ class ServedTurn:
 
     def _has_response(self, response: str) -> bool:
         return any(each.id == response for each in self.responses)
-
-    def _apply_questions(self, forms: Mapping[str, ApprovalForm]) -> None:
-        before, self.forms = self.forms, forms
-        changed = [call for call in {**before, **forms} if forms.get(call) != before.get(call)]
-        if self._feed is not None:
-            for call in changed:
-                self._feed.ask(call, forms.get(call))
 
     def note_reader(self, count: int) -> None:
         """Notes that a reader at another worker has taken ``count`` events."""
