@@ -325,7 +325,7 @@ def test_every_prefix_of(text: str) -> None:
 def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolcall_nb.incremental_markdown.compressed_texts._TOGETHER", 1)
+    monkeypatch.setattr("toolcall_nb.incremental_markdown.incremental._TOGETHER", 1)
     check(text)
 
 

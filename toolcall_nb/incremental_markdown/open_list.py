@@ -19,10 +19,9 @@ from toolcall_nb.incremental_markdown.blocks import (
 )
 from toolcall_nb.incremental_markdown.flavor import is_deep, parser
 from toolcall_nb.incremental_markdown.link_definitions import Definitions, parse_tail, render_tokens
-from toolcall_nb.incremental_markdown.one_line import parse_line
 from toolcall_nb.incremental_markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.incremental_markdown.open_fence import find_open_leaf
-from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE, OpenText
+from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE, OpenText, parse_line
 from toolcall_nb.incremental_markdown.open_table import OpenTable
 
 # A line that starts like this is an item of the list, if the line before it is not blank, or if the list is loose.

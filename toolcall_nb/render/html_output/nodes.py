@@ -13,14 +13,13 @@ A patch is a list that JSON can carry:
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct, msgpack
-
-from toolcall_nb.incremental_markdown.html_compression import compress_html, decompress_html
 
 Patch: TypeAlias = list[Any]
 
@@ -54,7 +53,7 @@ class PackedNodes(Sequence[Node]):
     __slots__ = ("_packed",)
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._packed = compress_html(msgpack.encode(nodes, enc_hook=list))
+        self._packed = zlib.compress(msgpack.encode(nodes, enc_hook=list))
 
     def __len__(self) -> int:
         return len(self._nodes())
@@ -66,7 +65,7 @@ class PackedNodes(Sequence[Node]):
         return iter(self._nodes())
 
     def _nodes(self) -> list[Node]:
-        return msgpack.decode(decompress_html(self._packed), type=list[Node])
+        return msgpack.decode(zlib.decompress(self._packed), type=list[Node])
 
 
 def serialise(nodes: Sequence[Node]) -> str:
