@@ -160,7 +160,7 @@ class GrowingBlocks:
 
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
-        if not self._count and not text.strip(" \t\n"):
+        if not text.strip(" \t\n") and (not self._count or self._is_behind_text()):
             self._append(text)
             return
         may_be_over = self._open is not None and ("\n" in text or "\n" in self._gap)
@@ -172,6 +172,12 @@ class GrowingBlocks:
         elif not (text[-1] in _DIGIT and self._add_digits(text)) and not self._extend(text):
             self._tail.append(text)
             self._parse()
+
+    def _is_behind_text(self) -> bool:
+        """Whether a line end stands behind text, so that more blank lines add nothing to the last block."""
+        if self._open is not None or "\n" not in self._gap or not self._groups:
+            return False
+        return next(token for token in reversed(self._groups[-1]) if token.nesting >= 0).type == "inline"
 
     def _add_digits(self, text: str) -> bool:
         """Adds ``text`` if it ends in digits that a list may go on with, and shows them as a paragraph."""

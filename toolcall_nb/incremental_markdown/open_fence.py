@@ -1,4 +1,4 @@
-"""The innermost block that a growing text ends in: open code, the gap behind a block, or a paragraph.
+"""The innermost block that a growing text ends in: open code or a paragraph.
 
 `find_open_leaf` says, after a parse, which of them it is. ``extend`` then adds text and returns the block's HTML, or
 None if only a parse of the tail can tell. The docstring of each class says why the result is that of the parse.
@@ -33,7 +33,7 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
         return _OpenCode.of(group[0], html, lines) if place.is_certain else None
     ends_with_line = place.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
-        return _OpenGap(group, html, ends_with_line=ends_with_line) if _ends_at_gap(group) else None
+        return None
     # Behind another block, the line after one with a pipe may decide to which of the two it belongs.
     if not place.is_certain and "|" in lines[first_line(group)]:
         return None
@@ -43,24 +43,6 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
 def _is_marked(group: list[Token], lines: list[str]) -> bool:
     """Whether the heading has its mark before it, and its line can't be the head of a table."""
     return group[0].markup.startswith("#") and "|" not in lines[first_line(group)]
-
-
-def _ends_at_gap(group: list[Token]) -> bool:
-    """Whether more blank lines behind the group add nothing to it. Those behind code may be part of the code."""
-    last = next(token for token in reversed(group) if token.nesting >= 0)
-    return last.type == "inline" or (len(group) == 1 and last.type in ("fence", "hr", "tc_math_block"))
-
-
-class _OpenGap(OpenEnd):
-    """A blank line behind a block that a line end has ended: more blank lines add nothing."""
-
-    def __init__(self, group: list[Token], html: str, *, ends_with_line: bool) -> None:
-        super().__init__(group, ends_with_line=ends_with_line)
-        self._html = html
-
-    def extend(self, text: str) -> str | None:
-        """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
-        return None if text.strip(" \t\n") else self._html
 
 
 class _OpenCode(OpenEnd):

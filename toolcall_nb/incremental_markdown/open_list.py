@@ -28,7 +28,6 @@ from toolcall_nb.incremental_markdown.open_table import OpenTable
 _START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?x:{TEXT_LINE.pattern}))"
 _ITEM = re.compile(rf"[^ \t\n][ \t]*\n{_START}")
 _ITEM_OF_LOOSE = re.compile(rf"[^ \t\n][ \t]*\n(?:[ \t]*\n)*{_START}")
-_BEHIND_ONE_LINE = re.compile(r"[^\n]*\n(?:[ \t]*\n)++[ \t]*[^ \t\n]")
 # An item that begins with text, and is no task.
 _ITEM_OF_TEXT = re.compile(rf"([-+*]|\d{{1,9}}[.)]) {{1,4}}(?!\[[ xX]?\])(?=(?x:{TEXT_LINE.pattern}))")
 
@@ -100,10 +99,7 @@ class _OpenList(OpenEnd):
             return self._parse_next(cut, text)
         if self._take_apart() and self._take(text):
             return self._html
-        source = self._text + text
-        # Whatever follows a blank line behind an item of one line ends a tight list, or makes it loose.
-        is_changed = not self._is_shown_loose and _BEHIND_ONE_LINE.match(source) and _ITEM_OF_TEXT.match(source)
-        return None if is_changed else self._parse(source)
+        return self._parse(self._text + text)
 
     @property
     def is_verbatim(self) -> bool:

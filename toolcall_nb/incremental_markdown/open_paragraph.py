@@ -1,4 +1,4 @@
-"""The open text at the end of a growing text: a paragraph or heading, at any depth, or the last cell of a table."""
+"""The open text at the end of a growing text: a paragraph or heading, at any depth."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def parse_one_line(line: str, definitions: Definitions) -> list[Token] | None:
 
 
 class OpenText(OpenEnd):
-    """A paragraph, heading or cell that the text ends in. `OpenInline` holds what is in it.
+    """A paragraph or heading that the text ends in. `OpenInline` holds what is in it.
 
-    The last line starts as text, so the rest of the line does not change the structure, with three exceptions: the
+    The last line starts as text, so the rest of the line does not change the structure, with two exceptions: the
     closing mark of a formula at its end may end a block of lines; a quote or bracket may end a definition of several
-    lines, which was text until then; and in the last row of a table a pipe ends the cell. The end of the line changes
+    lines, which was text until then. The end of the line changes
     nothing either, and blank lines behind it change no more. A paragraph that is in no other block goes on with the
     next line if that starts as text, or if a parse of this line alone, with the line before it, says so.
     """
@@ -85,12 +85,11 @@ class OpenText(OpenEnd):
     ) -> None:
         super().__init__(group, ends_with_line=ends_with_line)
         token = group[leaf]
-        self._inline_html, self._closers = _inline_and_closers(group, leaf, html)
+        self._inline_html, self._closers = render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
         self._head = html[: len(html) - len(self._inline_html) - len(self._closers)]  # the HTML before it
         blanks = lines[-1][len(lines[-1].rstrip(MD_TRIM_CHARS)) :]
         self._inline = OpenInline(token, self._inline_html, blanks, definitions)
         self._is_heading = group[leaf - 1].type == "heading_open"
-        self._is_cell = group[leaf - 1].type == "td_open"
         self._has_next_lines = group[0].type == "paragraph_open"
         above, is_first_whole, _ = token.content.partition("\n")
         self._may_be_json = group[0].type == "paragraph_open" and _JSON_START.fullmatch(above) is not None
@@ -185,8 +184,6 @@ class OpenText(OpenEnd):
 
     def _may_restructure(self, text: str, line: str) -> bool:
         """Whether ``text``, which makes the last line ``line``, may change the structure of blocks."""
-        if self._is_cell:
-            return "|" in text
         if self._may_be_json and line.strip() in ("}", "]"):
             return True
         # A heading drops the hashes at its end; a formula's end may make a block of this line and those before it.
@@ -196,14 +193,6 @@ class OpenText(OpenEnd):
             self.ends_with_line = False
         self._has_formula = self._has_formula or FORMULA.match(line) is not None
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
-
-
-def _inline_and_closers(group: list[Token], leaf: int, html: str) -> tuple[str, str]:
-    """Returns the HTML of the inline token and of what is behind it in the block, whose HTML is ``html``."""
-    start, end = f"<{group[0].tag}>", f"</{group[0].tag}>\n"
-    if len(group) == 3 and html.startswith(start) and html.endswith(end):
-        return html[len(start) : -len(end)], end
-    return render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
 
 
 def _behind_blank(lines: list[str]) -> list[str]:
