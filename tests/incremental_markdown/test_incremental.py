@@ -611,7 +611,7 @@ def test_items_rows_and_blocks_are_parsed_without_those_before_them(monkeypatch:
     work = Work(monkeypatch)
     for start, piece in [
         ("- " + "long " * 40, "\n- b"),
-        ("1. a\n\n   b\n\n2. " + "long " * 40, "\n\n3. b"),
+        ("1. a\n\n   b\n\n2. " + "long " * 40 + "\n3. c", "\n\n4. b"),
         ("| a | b |\n|---|---|\n| " + "long " * 40 + "|", "\n| b"),
         ("long " * 40, "\n\nb"),
         ("- a\n- " + "long " * 40, "\n\nb"),

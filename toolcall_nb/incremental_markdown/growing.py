@@ -184,10 +184,10 @@ class GrowingBlocks:
         if self._digits:
             start = 0
         else:
-            found = _BEGUN_NUMBER.search(self._gap + text)
-            if found is None or not self._may_have_digits():
+            match = _BEGUN_NUMBER.search(self._gap + text)
+            if match is None or not self._may_have_digits():
                 return False
-            start = len(text) - len(found[1])
+            start = len(text) - len(match[1])
             if start and not self._extend(text[:start]):
                 return False
         digits = self._digits + text[start:]
@@ -235,18 +235,18 @@ class GrowingBlocks:
         """Parses the tail again, and settles the blocks that have become certain."""
         self.parses += 1
         source = "".join(self._tail)
-        shown = self._shown_source(source)
-        groups, blocks, definitions = self._read(shown)
+        source_as_shown = self._shown_source(source)
+        groups, blocks, definitions = self._read(source_as_shown)
         self._redefine(definitions)
         for at, html in enumerate(blocks, self._settled):
             self._show(at, html)
         self._truncate(self._settled + len(blocks))
-        lines = shown.split("\n")
+        lines = source_as_shown.split("\n")
         self._tail, self._gap, self._digits = [], "", ""
         self._append(source)
         self._groups, self._lines_before = groups, 0
         certain = last_certain(groups, lines, definitions)
-        self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
+        self._open = self._find_open_end(blocks, lines, certain) if source_as_shown is source else None
         loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
         self.is_loose = self._is_loose_before or bool(loose)
         if certain is not None:
@@ -261,8 +261,8 @@ class GrowingBlocks:
         if self._definitions.lines and self._definitions.lines[-1][0] >= end:  # its title may follow
             return None
         is_certain = start in (0, certain and certain[1]) or is_blank(lines[start - 1])
-        place = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
-        return find_open_end(group, blocks[-1], lines, place)
+        outer = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
+        return find_open_end(group, blocks[-1], lines, outer)
 
     def _container(self, level: int, is_tight: bool) -> ContainerBlocks:
         return ContainerBlocks(self, level, is_tight)
@@ -385,7 +385,7 @@ def _last_definition(groups: list[list[Token]], lines: list[str], definitions: D
 def _has_open_formula(groups: list[list[Token]], lines: list[str]) -> bool:
     """Whether a later line may make a formula of the last lines, which are whole. ``groups`` are all blocks."""
     start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
-    openers = {at: found for at in range(start, len(lines)) if (found := FORMULA.match(lines[at]))}
+    openers = {at: match for at in range(start, len(lines)) if (match := FORMULA.match(lines[at]))}
     if not openers:
         return False
     # The last line of a formula has the same mark as the first, and opens no other one.

@@ -66,12 +66,12 @@ def _aliases() -> frozenset[str]:
 
 
 def _lexer(language: str) -> Lexer | None:
-    found = _lexer_class(language.lower())
-    if found is None:
+    lexer_class = _lexer_class(language.lower())
+    if lexer_class is None:
         return None
     from toolcall_nb.incremental_markdown.fast_lexer import speed_up
 
-    lexer = found()
+    lexer = lexer_class()
     speed_up(lexer)
     return lexer
 

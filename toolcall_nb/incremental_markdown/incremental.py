@@ -128,18 +128,18 @@ class IncrementalMarkdown(GrowingBlocks):
 
 def markdown_blocks(text: str) -> list[str]:
     """Returns the ``blocks`` of `IncrementalMarkdown` after one ``feed`` of ``text``, without its state."""
-    shown = visible_controls(text)
+    visible_text = visible_controls(text)
     try:
-        line = shown.rstrip("\n")
+        line = visible_text.rstrip("\n")
         if not _LINE_END.search(line):
             if TEXT_LINE.match(line):
                 return [line_html(line)]
             if block := parse_one_line(line, Definitions({})):
                 return [render_tokens(block)]
-        return [render_tokens(group) for group in split_blocks(parser().parse(shown, {"references": {}}))]
+        return [render_tokens(group) for group in split_blocks(parser().parse(visible_text, {"references": {}}))]
     # As in `render_markdown`: the caller's stack may be too long already.
     except Exception:
-        return [plain_block(shown)]
+        return [plain_block(visible_text)]
 
 
 class CompressedTexts(Sequence[str]):

@@ -21,7 +21,7 @@ _FENCE_END = "</code></pre>\n"
 _CODE_INDENT = re.compile(r" {4}| {0,3}\t")
 
 
-def find_open_leaf(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
+def find_open_leaf(group: list[Token], html: str, lines: list[str], outer: OuterBlocks) -> OpenEnd | None:
     """Returns the open end of the innermost block of ``group``, which is the last one of ``lines``.
 
     ``html`` is that of the group.
@@ -30,14 +30,14 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
         return _OpenFence.of(group[0], html, lines)
     if group[0].type == "code_block":
         # Behind a definition, its first line may become a title.
-        return _OpenCode.of(group[0], html, lines) if place.is_certain else None
-    ends_with_line = place.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
+        return _OpenCode.of(group[0], html, lines) if outer.is_certain else None
+    ends_with_line = outer.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
         return None
     # Behind another block, the line after one with a pipe may decide to which of the two it belongs.
-    if not place.is_certain and "|" in lines[first_line(group)]:
+    if not outer.is_certain and "|" in lines[first_line(group)]:
         return None
-    return OpenText.of(group, html, lines, place.definitions, ends_with_line=ends_with_line)
+    return OpenText.of(group, html, lines, outer.definitions, ends_with_line=ends_with_line)
 
 
 def _is_marked(group: list[Token], lines: list[str]) -> bool:

@@ -53,13 +53,13 @@ def parse_one_line(line: str, definitions: Definitions) -> list[Token] | None:
     """Returns the tokens of one line that is certainly a paragraph or a heading; None if only a parse can tell."""
     if TEXT_LINE.match(line):
         return parse_line(line, definitions)
-    found = _HEADING.fullmatch(line)
-    if found is None:
+    match = _HEADING.fullmatch(line)
+    if match is None:
         return None
-    tokens = parse_line(found[2], definitions)
+    tokens = parse_line(match[2], definitions)
     for token in (tokens[0], tokens[2]):
         token.type = token.type.replace("paragraph", "heading")
-        token.tag, token.markup = f"h{len(found[1])}", found[1]
+        token.tag, token.markup = f"h{len(match[1])}", match[1]
     return tokens
 
 

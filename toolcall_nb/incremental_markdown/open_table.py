@@ -50,9 +50,9 @@ class OpenTable(OpenEnd):
             self._rows = self._rows.removesuffix(self._row.html)
 
     @classmethod
-    def of(cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenTable | None:
+    def of(cls, group: list[Token], html: str, lines: list[str], outer: OuterBlocks) -> OpenTable | None:
         """Returns the open table, which is the last one of ``lines``."""
-        return cls(group, html, lines, place.definitions) if place.is_certain else None
+        return cls(group, html, lines, outer.definitions) if outer.is_certain else None
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if a line may not be a row."""
