@@ -135,10 +135,10 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     closer = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
     if closer is None:
         return False
-    found = _until(state, start, end, first, closer)
-    if found is None:
+    formula = _until(state, start, end, first, closer)
+    if formula is None:
         return False
-    content, last = found
+    content, last = formula
     if not content.strip() or (closer == "\\]" and not _TEX.search(content)):
         return False
     if not silent:

@@ -1,6 +1,6 @@
 """The blocks of a text that grows: of a whole document, or of one container (a quote, a list item) in it.
 
-`GrowingBlocks` holds the boundary and the open end, which `toolcall_nb.incremental_markdown.incremental` explains;
+`GrowingBlocks` finds what is certain and keeps the open end, as `toolcall_nb.incremental_markdown` explains;
 `ContainerBlocks` are those of a container, without the marks that the container puts before each line.
 """
 
@@ -268,7 +268,7 @@ class GrowingBlocks:
         return ContainerBlocks(self, level, is_tight)
 
     def _settle(self, at: int, line: int, lines: list[str]) -> None:
-        """Moves the boundary to ``line`` of the tail, behind ``at`` of its blocks."""
+        """Settles the first ``at`` blocks of the tail, which now begins at its ``line``."""
         if at:
             self._before_tail = self._groups[at - 1][-1]
         self._settle_blocks(at, line)
@@ -277,7 +277,7 @@ class GrowingBlocks:
         self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
 
     def _settle_all(self) -> None:
-        """Moves the boundary to the end of the text, where a block begins."""
+        """Settles all blocks: another one begins at the end of the text."""
         self._before_tail = self._groups[-1][-1]
         self._settle_blocks(len(self._groups), None)
         self._groups = []

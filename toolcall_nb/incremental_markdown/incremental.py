@@ -170,7 +170,7 @@ class CompressedTexts(Sequence[str]):
         return self._opened(number)[number % _TOGETHER]
 
     def replace(self, number: int, text: str) -> str:
-        """Puts ``text`` in the place of the one with that number, and returns the former."""
+        """Replaces the text with that number by ``text``, and returns the former."""
         texts, at = self._loose, number - self._packed
         if at < 0:
             texts, at = self._opened(number), number % _TOGETHER

@@ -154,11 +154,11 @@ class _OpenFence(OpenEnd):
         if end is not None and end + 1 < len(lines):
             self._closed = closed
             return closed
-        shown = self._blanks + text
+        added_code = self._blanks + text
         self._code.append(text)
         self._line = lines[-1]
         self._blanks = "" if self._line.strip(" \t") else self._inside(self._line)
-        self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
+        self._head += escapeHtml(added_code[: len(added_code) - len(self._blanks)])
         return self._head + _FENCE_END if closed is None else closed
 
     def _closed_by(self, lines: list[str]) -> str:

@@ -286,7 +286,7 @@ class _Item:
 def _certain(text: str) -> int:
     """Returns where the last block begins that starts behind a blank line and has a whole first line; else 0.
 
-    Such a block starts there, whatever follows (see `toolcall_nb.incremental_markdown.incremental`).
+    Such a block starts there, whatever follows (see `toolcall_nb.incremental_markdown`).
     """
     from toolcall_nb.incremental_markdown.flavor import parser
 
