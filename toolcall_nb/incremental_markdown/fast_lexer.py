@@ -92,13 +92,12 @@ class _State(dict[str, "list[_Rule]"]):
     def __missing__(self, character: str) -> list[_Rule]:
         if character not in _ASCII:  # or the end of the text
             return self._rules
-        rules = self[character] = [rule for rule in self._rules if character in _first_of(rule[0])]
+        rules = self[character] = []
+        for rule in self._rules:
+            pattern = getattr(rule[0], "__self__", None)
+            if not isinstance(pattern, re.Pattern) or character in _first_characters(pattern):
+                rules.append(rule)
         return rules
-
-
-def _first_of(match: Any) -> frozenset[str]:
-    pattern = getattr(match, "__self__", None)
-    return _first_characters(pattern) if isinstance(pattern, re.Pattern) else _ASCII
 
 
 @cache

@@ -136,15 +136,14 @@ class _OpenList(OpenEnd):
 
     def _next_part(self, text: str) -> int | None:
         """Returns where, in the text from the last part on, a part begins that can be parsed alone."""
+        # The parts before the next one must make the list loose if it is.
+        if self._is_shown_loose != (self._is_loose or (self._item is not None and self._item.is_loose)):
+            return None
         line = self._text.rfind("\n") + 1
         bare = len(self._text[:line].rstrip(" \t\n"))
         pattern = _ITEM_OF_LOOSE if self._is_shown_loose else _ITEM
-        match = pattern.search(self._text + text, max(0, bare - 1)) if self._is_settled() else None
+        match = pattern.search(self._text + text, max(0, bare - 1))
         return None if match is None else match.end()
-
-    def _is_settled(self) -> bool:
-        """Whether the parts before the next one make the list loose if it is."""
-        return self._is_shown_loose == (self._is_loose or (self._item is not None and self._item.is_loose))
 
     def _parse_next(self, cut: int, text: str) -> str | None:
         begun = cut - len(self._text)  # below 0 if its first characters are there already

@@ -365,8 +365,8 @@ class _Last:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self.content, options, pad=False)
-        shown = lines[-max(1, console.height - 1) :]
-        for number, line in enumerate(shown):
+        last_lines = lines[-max(1, console.height - 1) :]
+        for number, line in enumerate(last_lines):
             if number:
                 yield Segment.line()
             yield from line

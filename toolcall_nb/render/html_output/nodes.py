@@ -124,10 +124,10 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
         if id not in ids:
             patches.append(["remove", id])
     children = []
-    for place, child in enumerate(wanted):
+    for index, child in enumerate(wanted):
         former = here.get(child.id)
         if former is None:
-            before = next((later.id for later in wanted[place + 1 :] if later.id in here), None)
+            before = next((later.id for later in wanted[index + 1 :] if later.id in here), None)
             patches += insert(child, old.id, before)
         elif former is not child:
             patches += update(former, child)
@@ -139,9 +139,9 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
 def splice(id: str, old: str, new: str) -> Patch:
     """Returns the patch that makes ``old`` into ``new``, without what both begin and end with."""
     start = _common_prefix(old, new)
-    rest = old[start:]
-    if len(new) - start >= len(rest) and new.endswith(rest):  # as where a text grows
-        end = len(rest)
+    tail = old[start:]
+    if len(new) - start >= len(tail) and new.endswith(tail):  # as where a text grows
+        end = len(tail)
     else:
         end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]
