@@ -22,7 +22,7 @@ from toolcall_nb.incremental_markdown.blocks import (
     may_define,
     split_blocks,
 )
-from toolcall_nb.incremental_markdown.flavor import is_deep
+from toolcall_nb.incremental_markdown.flavor import is_closed, is_deep
 from toolcall_nb.incremental_markdown.link_definitions import (
     Awaiting,
     Definitions,
@@ -160,7 +160,7 @@ class GrowingBlocks:
 
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
-        if not text.strip(" \t\n") and (not self._count or self._is_behind_text()):
+        if not text.strip(" \t\n") and (not self._count or self._has_ended()):
             self._append(text)
             return
         may_be_over = self._open is not None and ("\n" in text or "\n" in self._gap)
@@ -173,11 +173,13 @@ class GrowingBlocks:
             self._tail.append(text)
             self._parse()
 
-    def _is_behind_text(self) -> bool:
-        """Whether a line end stands behind text, so that more blank lines add nothing to the last block."""
+    def _has_ended(self) -> bool:
+        """Whether a line end stands behind the last block, and more blank lines add nothing to it."""
         if self._open is not None or "\n" not in self._gap or not self._groups:
             return False
-        return next(token for token in reversed(self._groups[-1]) if token.nesting >= 0).type == "inline"
+        group = self._groups[-1]
+        last = next(token for token in reversed(group) if token.nesting >= 0)
+        return last.type == "inline" or (len(group) == 1 and last.type == "fence" and is_closed(last))
 
     def _add_digits(self, text: str) -> bool:
         """Adds ``text`` if it ends in digits that a list may go on with, and shows them as a paragraph."""
