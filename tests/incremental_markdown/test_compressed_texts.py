@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.support.profile import share_of
-from toolcall_nb.incremental_markdown.compressed_texts import CompressedTexts
+from toolcall_nb.incremental_markdown.incremental import CompressedTexts
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=5)
 

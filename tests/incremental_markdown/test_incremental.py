@@ -325,7 +325,7 @@ def test_every_prefix_of(text: str) -> None:
 def test_every_prefix_where_each_block_is_packed_as_soon_as_it_can_be(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolcall_nb.incremental_markdown.compressed_texts._TOGETHER", 1)
+    monkeypatch.setattr("toolcall_nb.incremental_markdown.incremental._TOGETHER", 1)
     check(text)
 
 
@@ -611,7 +611,7 @@ def test_items_rows_and_blocks_are_parsed_without_those_before_them(monkeypatch:
     work = Work(monkeypatch)
     for start, piece in [
         ("- " + "long " * 40, "\n- b"),
-        ("1. a\n\n   b\n\n2. " + "long " * 40 + "\n", "\n3. b"),
+        ("1. a\n\n   b\n\n2. " + "long " * 40 + "\n3. c", "\n\n4. b"),
         ("| a | b |\n|---|---|\n| " + "long " * 40 + "|", "\n| b"),
         ("long " * 40, "\n\nb"),
         ("- a\n- " + "long " * 40, "\n\nb"),

@@ -57,9 +57,9 @@ class OpenEnd:
         """
         text = gap + text
         if self.ends_with_line:
-            found = _BEHIND_LINE.search(text)
-            if found is not None and "|" not in text[: found.start(1)]:
-                return found.start(1) - len(gap)
+            match = _BEHIND_LINE.search(text)
+            if match is not None and "|" not in text[: match.start(1)]:
+                return match.start(1) - len(gap)
         start = behind_blank(text)
         return start - len(gap) if start is not None and is_over(self.group, text[start]) else None
 
@@ -141,8 +141,8 @@ def is_blank(line: str) -> bool:
 
 def behind_blank(text: str, start: int = 0) -> int | None:
     """Returns where in ``text`` the first line begins that is behind a blank one, and is not indented."""
-    found = _BEHIND_BLANK.search(text, start)
-    return found.start(1) if found is not None else None
+    match = _BEHIND_BLANK.search(text, start)
+    return match.start(1) if match is not None else None
 
 
 def is_over(group: list[Token], character: str) -> bool:

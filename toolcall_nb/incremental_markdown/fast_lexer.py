@@ -42,14 +42,14 @@ def _tokens(lexer: Any, text: str, stack: Iterable[str] = ("root",)) -> Iterator
     rules = states[stack[-1]]
     while True:
         for match, action, then in rules[text[at : at + 1]]:
-            found = match(text, at)
-            if not found:
+            matched = match(text, at)
+            if not matched:
                 continue
             if type(action) is _TokenType:
-                yield at, action, found.group()
+                yield at, action, matched.group()
             elif action is not None:
-                yield from action(lexer, found)
-            at = found.end()
+                yield from action(lexer, matched)
+            at = matched.end()
             if then is not None:
                 _go_on(stack, then)
                 rules = states[stack[-1]]
@@ -92,85 +92,84 @@ class _State(dict[str, "list[_Rule]"]):
     def __missing__(self, character: str) -> list[_Rule]:
         if character not in _ASCII:  # or the end of the text
             return self._rules
-        found = self[character] = [rule for rule in self._rules if character in _first_of(rule[0])]
-        return found
-
-
-def _first_of(match: Any) -> frozenset[str]:
-    pattern = getattr(match, "__self__", None)
-    return _first_characters(pattern) if isinstance(pattern, re.Pattern) else _ASCII
+        rules = self[character] = []
+        for rule in self._rules:
+            pattern = getattr(rule[0], "__self__", None)
+            if not isinstance(pattern, re.Pattern) or character in _first_characters(pattern):
+                rules.append(rule)
+        return rules
 
 
 @cache
 def _first_characters(pattern: re.Pattern[str]) -> frozenset[str]:
     """Returns the ASCII characters with which a match may begin; all of them if it may be empty."""
     try:
-        found, may_be_empty = _first(regex_parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG), pattern.flags)
+        characters, may_be_empty = _first(regex_parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG), pattern.flags)
     except Exception:  # another Python, with another parser
         return _ASCII
-    return _ASCII if may_be_empty else found
+    return _ASCII if may_be_empty else characters
 
 
 def _first(steps: Iterable[tuple[Any, Any]], flags: int) -> tuple[frozenset[str], bool]:
     """Returns the characters with which a match of these steps may begin, and whether it may be empty."""
-    found: frozenset[str] = frozenset()
-    for kind, about in steps:
+    characters: frozenset[str] = frozenset()
+    for kind, operand in steps:
         if kind in (code.AT, code.ASSERT, code.ASSERT_NOT):
             continue
         may_be_empty = False
         if kind is code.BRANCH:
-            branches = [_first(branch, flags) for branch in about[1]]
+            branches = [_first(branch, flags) for branch in operand[1]]
             first = frozenset().union(*(each for each, _ in branches))
             may_be_empty = any(is_empty for _, is_empty in branches)
         elif kind is code.SUBPATTERN:
-            first, may_be_empty = _first(about[3], (flags | about[1]) & ~about[2])
+            first, may_be_empty = _first(operand[3], (flags | operand[1]) & ~operand[2])
         elif kind is code.ATOMIC_GROUP:
-            first, may_be_empty = _first(about, flags)
+            first, may_be_empty = _first(operand, flags)
         elif kind in (code.MAX_REPEAT, code.MIN_REPEAT, code.POSSESSIVE_REPEAT):
-            first, may_be_empty = _first(about[2], flags)
-            may_be_empty = may_be_empty or about[0] == 0
+            first, may_be_empty = _first(operand[2], flags)
+            may_be_empty = may_be_empty or operand[0] == 0
         elif kind is code.LITERAL:
-            first = _in_cases(flags, about, about)
+            first = _in_cases(flags, operand, operand)
         elif kind is code.IN:
-            first = _in_set(about, flags)
+            first = _in_set(operand, flags)
         elif kind is code.NOT_LITERAL:
-            first = _ASCII - {chr(about)}
+            first = _ASCII - {chr(operand)}
         elif kind is code.ANY:
             first = _ASCII
         else:  # such as a reference to a group, which may be empty
             return _ASCII, True
-        found |= first
+        characters |= first
         if not may_be_empty:
-            return found, False
-    return found, True
+            return characters, False
+    return characters, True
 
 
 def _in_set(members: Iterable[tuple[Any, Any]], flags: int) -> frozenset[str]:
     """Returns the characters of a set like ``[a-z_]``, and of ``[^a-z_]`` at least those that it holds."""
-    found: frozenset[str] = frozenset()
+    characters: frozenset[str] = frozenset()
     is_negated = False
-    for kind, about in members:
+    for kind, operand in members:
         if kind is code.NEGATE:
             is_negated = True
             flags &= ~re.IGNORECASE  # without the other cases, it leaves out fewer
         elif kind is code.LITERAL:
-            found |= _in_cases(flags, about, about)
+            characters |= _in_cases(flags, operand, operand)
         elif kind is code.RANGE:
-            found |= _in_cases(flags, *about)
-        elif kind is code.CATEGORY and about in _CATEGORIES and not flags & re.ASCII:
-            found |= _CATEGORIES[about]
+            characters |= _in_cases(flags, *operand)
+        elif kind is code.CATEGORY and operand in _CATEGORIES and not flags & re.ASCII:
+            characters |= _CATEGORIES[operand]
         elif not is_negated:
             return _ASCII
-    return _ASCII - found if is_negated else found
+    return _ASCII - characters if is_negated else characters
 
 
 def _in_cases(flags: int, first: int, last: int) -> frozenset[str]:
     """Returns the ASCII characters with these codes, and where case does not count, those of the other case."""
-    found = frozenset(map(chr, range(first, min(last, 127) + 1)))
+    characters = frozenset(map(chr, range(first, min(last, 127) + 1)))
     if not flags & re.IGNORECASE:
-        return found
+        return characters
     # The long s and the sign for Kelvin are cases of s and k.
-    return _ASCII if last >= 128 else found | {each.swapcase() for each in found}
+    return _ASCII if last >= 128 else characters | {each.swapcase() for each in characters}
 
 
 def _matching(expression: str) -> frozenset[str]:

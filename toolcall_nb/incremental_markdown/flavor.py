@@ -143,10 +143,10 @@ def _json(state: StateCore) -> None:
         return
     tokens = state.tokens
     for at in [n for n, token in enumerate(tokens) if token.type == "paragraph_open" and token.level == 0][::-1]:
-        found = _JSON.fullmatch(tokens[at + 1].content)
-        if found is not None and _is_json(found[2]):
+        match = _JSON.fullmatch(tokens[at + 1].content)
+        if match is not None and _is_json(match[2]):
             token = Token(
-                "tc_json", "", 0, map=tokens[at].map, content=f"{found[2]}\n", info=found[1] or "", block=True
+                "tc_json", "", 0, map=tokens[at].map, content=f"{match[2]}\n", info=match[1] or "", block=True
             )
             tokens[at : at + 3] = [token]
 

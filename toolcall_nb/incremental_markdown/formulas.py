@@ -135,10 +135,10 @@ def _block_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     closer = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
     if closer is None:
         return False
-    found = _until(state, start, end, first, closer)
-    if found is None:
+    formula = _until(state, start, end, first, closer)
+    if formula is None:
         return False
-    content, last = found
+    content, last = formula
     if not content.strip() or (closer == "\\]" and not _TEX.search(content)):
         return False
     if not silent:
@@ -191,8 +191,8 @@ def _formula(tex: str, display: bool) -> str:
     dropped too), and our style shows them again.
     """
     mathml = to_mathml(tex, display=display)
-    shown = f'<span class="tc-mathml" hidden="hidden">{mathml}</span>' if mathml else ""
-    return f'{shown}<code class="tc-tex">{escapeHtml(tex)}</code>'
+    hidden_mathml = f'<span class="tc-mathml" hidden="hidden">{mathml}</span>' if mathml else ""
+    return f'{hidden_mathml}<code class="tc-tex">{escapeHtml(tex)}</code>'
 
 
 def to_mathml(tex: str, *, display: bool = False) -> str:
@@ -219,7 +219,7 @@ def _converted(tex: str, display: bool) -> str:
 
 
 def _known(tex: str) -> str:
-    return _ENVIRONMENT.sub(lambda found: f"{found[1]}{_SAME_AS[found[2]]}}}", _EQUATION.sub("", tex))
+    return _ENVIRONMENT.sub(lambda match: f"{match[1]}{_SAME_AS[match[2]]}}}", _EQUATION.sub("", tex))
 
 
 def _element(node: Element, depth: int) -> str:

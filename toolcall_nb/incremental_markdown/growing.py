@@ -1,6 +1,6 @@
 """The blocks of a text that grows: of a whole document, or of one container (a quote, a list item) in it.
 
-`GrowingBlocks` holds the boundary and the open end, which `toolcall_nb.incremental_markdown.incremental` explains;
+`GrowingBlocks` finds what is certain and keeps the open end, as `toolcall_nb.incremental_markdown` explains;
 `ContainerBlocks` are those of a container, without the marks that the container puts before each line.
 """
 
@@ -11,16 +11,18 @@ from collections import ChainMap
 from typing import TYPE_CHECKING
 
 from toolcall_nb.incremental_markdown.blocks import (
+    FORMULA,
     NotAlone,
     OpenEnd,
     OuterBlocks,
     check_alone,
     first_line,
     is_blank,
+    is_over,
+    may_define,
     split_blocks,
 )
-from toolcall_nb.incremental_markdown.boundary import last_certain
-from toolcall_nb.incremental_markdown.flavor import is_deep
+from toolcall_nb.incremental_markdown.flavor import is_closed, is_deep
 from toolcall_nb.incremental_markdown.link_definitions import (
     Awaiting,
     Definitions,
@@ -28,8 +30,8 @@ from toolcall_nb.incremental_markdown.link_definitions import (
     parse_tail,
     render_tokens,
 )
-from toolcall_nb.incremental_markdown.one_line import parse_one_line
 from toolcall_nb.incremental_markdown.open_list import find_open_end
+from toolcall_nb.incremental_markdown.open_paragraph import parse_one_line
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -39,6 +41,7 @@ _BEGUN_NUMBER = re.compile(r"(?<![ \t\n])[ \t]*+\n[ \t]*+\n[ \t\n]*+(?<=\n)(\d{1
 _DIGITS = re.compile(r"\d{1,9}")
 _DIGIT = frozenset("0123456789")
 _BLANKS = ("", " ", "\t", "\n")
+_CLOSERS = {"$$": "$$", "\\[": "\\]"}
 
 
 class GrowingBlocks:
@@ -157,7 +160,7 @@ class GrowingBlocks:
 
     def _add(self, text: str) -> None:
         """Adds ``text``: the open end takes what continues the last block, and only a block that begins is parsed."""
-        if not self._count and not text.strip(" \t\n"):
+        if not text.strip(" \t\n") and (not self._count or self._has_ended()):
             self._append(text)
             return
         may_be_over = self._open is not None and ("\n" in text or "\n" in self._gap)
@@ -170,15 +173,23 @@ class GrowingBlocks:
             self._tail.append(text)
             self._parse()
 
+    def _has_ended(self) -> bool:
+        """Whether a line end stands behind the last block, and more blank lines add nothing to it."""
+        if self._open is not None or "\n" not in self._gap or not self._groups:
+            return False
+        group = self._groups[-1]
+        last = next(token for token in reversed(group) if token.nesting >= 0)
+        return last.type == "inline" or (len(group) == 1 and last.type == "fence" and is_closed(last))
+
     def _add_digits(self, text: str) -> bool:
         """Adds ``text`` if it ends in digits that a list may go on with, and shows them as a paragraph."""
         if self._digits:
             start = 0
         else:
-            found = _BEGUN_NUMBER.search(self._gap + text)
-            if found is None or not self._may_have_digits():
+            match = _BEGUN_NUMBER.search(self._gap + text)
+            if match is None or not self._may_have_digits():
                 return False
-            start = len(text) - len(found[1])
+            start = len(text) - len(match[1])
             if start and not self._extend(text[:start]):
                 return False
         digits = self._digits + text[start:]
@@ -226,18 +237,18 @@ class GrowingBlocks:
         """Parses the tail again, and settles the blocks that have become certain."""
         self.parses += 1
         source = "".join(self._tail)
-        shown = self._shown_source(source)
-        groups, blocks, definitions = self._read(shown)
+        source_as_shown = self._shown_source(source)
+        groups, blocks, definitions = self._read(source_as_shown)
         self._redefine(definitions)
         for at, html in enumerate(blocks, self._settled):
             self._show(at, html)
         self._truncate(self._settled + len(blocks))
-        lines = shown.split("\n")
+        lines = source_as_shown.split("\n")
         self._tail, self._gap, self._digits = [], "", ""
         self._append(source)
         self._groups, self._lines_before = groups, 0
         certain = last_certain(groups, lines, definitions)
-        self._open = self._find_open_end(blocks, lines, certain) if shown is source else None
+        self._open = self._find_open_end(blocks, lines, certain) if source_as_shown is source else None
         loose = [number for number in range(1, len(groups)) if is_blank(lines[first_line(groups[number]) - 1])]
         self.is_loose = self._is_loose_before or bool(loose)
         if certain is not None:
@@ -252,14 +263,14 @@ class GrowingBlocks:
         if self._definitions.lines and self._definitions.lines[-1][0] >= end:  # its title may follow
             return None
         is_certain = start in (0, certain and certain[1]) or is_blank(lines[start - 1])
-        place = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
-        return find_open_end(group, blocks[-1], lines, place)
+        outer = OuterBlocks(self._definitions, self._level, self._is_in_item, is_certain, self._container)
+        return find_open_end(group, blocks[-1], lines, outer)
 
     def _container(self, level: int, is_tight: bool) -> ContainerBlocks:
         return ContainerBlocks(self, level, is_tight)
 
     def _settle(self, at: int, line: int, lines: list[str]) -> None:
-        """Moves the boundary to ``line`` of the tail, behind ``at`` of its blocks."""
+        """Settles the first ``at`` blocks of the tail, which now begins at its ``line``."""
         if at:
             self._before_tail = self._groups[at - 1][-1]
         self._settle_blocks(at, line)
@@ -268,7 +279,7 @@ class GrowingBlocks:
         self._tail = [source[sum(len(text) + 1 for text in lines[:line]) :]]
 
     def _settle_all(self) -> None:
-        """Moves the boundary to the end of the text, where a block begins."""
+        """Settles all blocks: another one begins at the end of the text."""
         self._before_tail = self._groups[-1][-1]
         self._settle_blocks(len(self._groups), None)
         self._groups = []
@@ -328,3 +339,63 @@ class ContainerBlocks(GrowingBlocks):
         if count and not self._settled:
             self.begins_with_text = self._groups[0][0].hidden
         super()._settle_blocks(count, line)
+
+
+def last_certain(groups: list[list[Token]], lines: list[str], definitions: Definitions) -> tuple[int, int] | None:
+    """Returns how many blocks are before the last line where one certainly starts, or a definition, and that line.
+
+    None if that is the first line. Behind a blank line, its first line must be whole. Behind another line, so must be
+    the next (which may make the first one the head of a table), and no definition or formula may be open there.
+    """
+    defined = _last_definition(groups, lines, definitions)
+    for at in range(len(groups) - 1, -1, -1):
+        line = first_line(groups[at])
+        if line <= defined:
+            return (at + 1, defined) if defined else None
+        if is_blank(lines[line - 1]):
+            if line + 1 < len(lines) or (at and is_over(groups[at - 1], lines[line][:1])):
+                return at, line
+        elif groups[at][0].type == "tc_math_block" and (groups[at][0].map or [0, 0])[1] >= len(lines):
+            continue  # text behind its end makes it a part of the paragraph before it
+        elif line + 2 < len(lines) and not may_define(lines[:line]) and not _has_open_formula(groups, lines[:line]):
+            return at, line
+    return (0, defined) if defined else None
+
+
+def _last_definition(groups: list[list[Token]], lines: list[str], definitions: Definitions) -> int:
+    """Returns the last line where a definition starts for good; 0 if there is none.
+
+    It has the bracket at its very beginning, so it is in no other block. It follows a blank line and is whole, or it
+    follows another definition: a bracket continues neither a definition that is whole nor a table. The first of those
+    that follow each other must start for good as well.
+    """
+    starts = [(start, end) for start, end in definitions.lines if lines[start].startswith("[")]
+    for last in range(len(starts) - 1, -1, -1):
+        first = last
+        while first > 0 and starts[first - 1][1] == starts[first][0]:
+            first -= 1
+        line = starts[first][0]
+        if line and is_blank(lines[line - 1]):
+            is_certain = first < last or line + 1 < len(lines)
+        else:
+            is_certain = first < last and not (may_define(lines[:line]) or _has_open_formula(groups, lines[:line]))
+        if is_certain:
+            return starts[last][0]
+    return 0
+
+
+def _has_open_formula(groups: list[list[Token]], lines: list[str]) -> bool:
+    """Whether a later line may make a formula of the last lines, which are whole. ``groups`` are all blocks."""
+    start = next((at + 1 for at in range(len(lines) - 1, -1, -1) if is_blank(lines[at])), 0)
+    openers = {at: match for at in range(start, len(lines)) if (match := FORMULA.match(lines[at]))}
+    if not openers:
+        return False
+    # The last line of a formula has the same mark as the first, and opens no other one.
+    ends = {token.map[1] - 1 for group in groups for token in group if token.type == "tc_math_block" and token.map}
+    closers: set[str] = set()
+    for at in range(min(openers), len(lines)):
+        closers = {closer for closer in closers if closer not in lines[at]}
+        opener = openers.get(at)
+        if opener is not None and at not in ends and _CLOSERS[opener[1]] not in lines[at][opener.end() :]:
+            closers.add(_CLOSERS[opener[1]])
+    return bool(closers)

@@ -36,8 +36,14 @@ def _highlighted(code: str, language: str) -> str | None:
     """Returns the HTML. It is cached, since a block of code is rendered again while the text behind it is open."""
     names, texts = [""], []
     try:
-        lexer = _lexer(language)
-        for _, kind, text in lexer.get_tokens_unprocessed(code) if lexer else ():
+        lexer_class = _lexer_class(language.lower())
+        if lexer_class is None:
+            return None
+        from toolcall_nb.incremental_markdown.fast_lexer import speed_up
+
+        lexer = lexer_class()
+        speed_up(lexer)
+        for _, kind, text in lexer.get_tokens_unprocessed(code):
             name = _class(kind)
             if name != names[-1]:
                 names.append(name)
@@ -63,17 +69,6 @@ def _aliases() -> frozenset[str]:
     from pygments.lexers import get_all_lexers
 
     return frozenset(alias for _, aliases, _, _ in get_all_lexers(plugins=False) for alias in aliases)
-
-
-def _lexer(language: str) -> Lexer | None:
-    found = _lexer_class(language.lower())
-    if found is None:
-        return None
-    from toolcall_nb.incremental_markdown.fast_lexer import speed_up
-
-    lexer = found()
-    speed_up(lexer)
-    return lexer
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,7 @@ def parse_tail(source: str, definitions: Definitions, level: int) -> list[Token]
     env = {"references": definitions, "level": level, "texts": True}
     tokens = parser().parse(source, env)
     repeats: Any = env.get("duplicate_refs", ())
-    definitions.lines = sorted([found["map"] for found in [*definitions.values(), *repeats]])
+    definitions.lines = sorted([definition["map"] for definition in [*definitions.values(), *repeats]])
     return tokens
 
 
@@ -103,16 +103,16 @@ class Definitions(dict[str, Any]):
         """Takes the definitions of ``labels`` from ``source``, those of a container in the tail."""
         for label in labels:
             self.pop(label, None)
-            if found := dict.get(source, label):
-                self[label] = found
+            if definition := dict.get(source, label):
+                self[label] = definition
 
     def _target(self, label: str) -> object:
-        found = super().get(label)
-        return found and (found["href"], found["title"])
+        definition = super().get(label)
+        return definition and (definition["href"], definition["title"])
 
     def settle_before(self, line: int | None) -> list[str]:
         """Settles the definitions before ``line`` of the tail (None: all of them); returns their labels."""
-        labels = [label for label, found in self.items() if line is None or found["map"][0] < line]
+        labels = [label for label, definition in self.items() if line is None or definition["map"][0] < line]
         for label in labels:
             self.settled[label] = self.pop(label)
         self.asked.difference_update(labels)
@@ -154,10 +154,10 @@ class Awaiting:
 
     def render(self, block: int, definitions: Definitions) -> str:
         """Returns the block's HTML with these definitions. It may refer to other labels than before."""
-        known = Definitions(definitions.settled)
-        known.update(definitions)
-        tokens = parse_tail(self._sources[block], known, self._level)
-        self._note(block, known.asked)
+        copy = Definitions(definitions.settled)
+        copy.update(definitions)
+        tokens = parse_tail(self._sources[block], copy, self._level)
+        self._note(block, copy.asked)
         return render_tokens(tokens)
 
     def _note(self, block: int, labels: set[str]) -> None:

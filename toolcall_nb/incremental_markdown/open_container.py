@@ -77,7 +77,7 @@ class _Container:
         before = ""
         for number, (line, inner) in enumerate(zip(lines, unmarked, strict=True)):
             is_lazy = inner is None
-            own = self._lazy(line) if inner is None else inner
+            contents_line = self._lazy(line) if inner is None else inner
             if number:
                 self._note_formula(before)
                 if is_lazy or (not line.strip(" ") and number == len(lines) - 1):
@@ -86,8 +86,8 @@ class _Container:
                     piece = [""]
             if is_lazy and (number or not self._line.strip(" ")) and (self._has_formula or not self._is_in_paragraph):
                 raise NotAlone
-            piece.append(own if number else own[self._known :])
-            before = own
+            piece.append(contents_line if number else contents_line[self._known :])
+            before = contents_line
         self.contents.feed("\n".join(piece))
 
     def _lazy(self, line: str) -> str:
@@ -187,12 +187,12 @@ class OpenQuote(OpenEnd):
     """
 
     def __init__(
-        self, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
+        self, group: list[Token], html: str, lines: list[str], outer: OuterBlocks, leaf: OpenEnd | None
     ) -> None:
         super().__init__(group)
         self._html = html
         self._lines = lines
-        self._place = place
+        self._outer = outer
         self._leaf = leaf  # takes text until the quote is taken apart
         self._added: list[str] = []
         self._quote: _Quote | None = None
@@ -202,18 +202,19 @@ class OpenQuote(OpenEnd):
 
     @classmethod
     def of(
-        cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
+        cls, group: list[Token], html: str, lines: list[str], outer: OuterBlocks, leaf: OpenEnd | None
     ) -> OpenEnd | None:
         """Returns the open quote if each line is marked or lazy; ``leaf`` if the block is not such a quote."""
-        if group[0].type not in ("blockquote_open", "alert_open") or not place.is_certain:
+        if group[0].type not in ("blockquote_open", "alert_open") or not outer.is_certain:
             return leaf
-        own = lines[first_line(group) :]
-        if len(own) < 3 or any(start < first_line(group) for start, _ in place.definitions.lines):
+        quote_lines = lines[first_line(group) :]
+        if len(quote_lines) < 3 or any(start < first_line(group) for start, _ in outer.definitions.lines):
             return leaf
         is_marked = all(
-            _QUOTED.match(line) or (_is_lazy(line) and not place.is_in_item) for line in (own if own[-1] else own[:-1])
+            _QUOTED.match(line) or (_is_lazy(line) and not outer.is_in_item)
+            for line in (quote_lines if quote_lines[-1] else quote_lines[:-1])
         )
-        return cls(group, html, own, place, leaf) if is_marked else leaf
+        return cls(group, html, quote_lines, outer, leaf) if is_marked else leaf
 
     @property
     def is_verbatim(self) -> bool:
@@ -248,8 +249,8 @@ class OpenQuote(OpenEnd):
         self._before = ("\n" if self._html.startswith("\n") else "") + render_tokens(head)
         self._behind = render_tokens(self.group[-1:])
         self._empty = render_tokens([*head, self.group[-1]])
-        contents = self._place.container(1, False)
-        self._quote, html = _Quote(contents, may_be_lazy=not self._place.is_in_item), self._html
+        contents = self._outer.container(1, False)
+        self._quote, html = _Quote(contents, may_be_lazy=not self._outer.is_in_item), self._html
         is_same = self._feed(source.partition("\n")[2] if is_alert else source) and self._html == html
         if not is_same:
             self._quote = None
@@ -291,22 +292,22 @@ class OpenItem(OpenEnd):
 
     @classmethod
     def of(
-        cls, opening: Token, source: str, around: tuple[str, str], is_loose: tuple[bool, bool], place: OuterBlocks
+        cls, opening: Token, source: str, html_around: tuple[str, str], is_loose: tuple[bool, bool], outer: OuterBlocks
     ) -> OpenItem | None:
         """Returns the open item whose text is ``source``; None if it does not begin with text behind its marker.
 
-        ``around`` is the HTML before it and behind it. ``is_loose`` says whether the items before it make the list
+        ``html_around`` is the HTML before it and behind it. ``is_loose`` says whether the items before it make the list
         loose, and whether the list is.
         """
         marker = _MARKER.match(source)
         if marker is None or bool(marker[2]) != ("checked" in opening.meta):
             return None
         width = len(marker[1])
-        contents = place.container(2, not is_loose[1])
+        contents = outer.container(2, not is_loose[1])
         item = _Item(contents, width, begins_with_text=TEXT_LINE.match(source, marker.end()) is not None)
         text = Token("paragraph_open", "p", 1, hidden=True)
-        found = cls(item, render_tokens([opening, text]), around[0], f"</li>\n{around[1]}", is_loose)
-        return found if found.extend(" " * width + source[marker.end() :]) is not None else None
+        open_item = cls(item, render_tokens([opening, text]), html_around[0], f"</li>\n{html_around[1]}", is_loose)
+        return open_item if open_item.extend(" " * width + source[marker.end() :]) is not None else None
 
     @property
     def is_verbatim(self) -> bool:

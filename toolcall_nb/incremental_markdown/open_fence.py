@@ -1,4 +1,4 @@
-"""The innermost block that a growing text ends in: open code, the gap behind a block, or a paragraph.
+"""The innermost block that a growing text ends in: open code or a paragraph.
 
 `find_open_leaf` says, after a parse, which of them it is. ``extend`` then adds text and returns the block's HTML, or
 None if only a parse of the tail can tell. The docstring of each class says why the result is that of the parse.
@@ -21,7 +21,7 @@ _FENCE_END = "</code></pre>\n"
 _CODE_INDENT = re.compile(r" {4}| {0,3}\t")
 
 
-def find_open_leaf(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
+def find_open_leaf(group: list[Token], html: str, lines: list[str], outer: OuterBlocks) -> OpenEnd | None:
     """Returns the open end of the innermost block of ``group``, which is the last one of ``lines``.
 
     ``html`` is that of the group.
@@ -30,37 +30,19 @@ def find_open_leaf(group: list[Token], html: str, lines: list[str], place: Outer
         return _OpenFence.of(group[0], html, lines)
     if group[0].type == "code_block":
         # Behind a definition, its first line may become a title.
-        return _OpenCode.of(group[0], html, lines) if place.is_certain else None
-    ends_with_line = place.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
+        return _OpenCode.of(group[0], html, lines) if outer.is_certain else None
+    ends_with_line = outer.is_certain and group[0].type == "heading_open" and _is_marked(group, lines)
     if len(lines) > 1 and is_blank(lines[-1]):
-        return _OpenGap(group, html, ends_with_line=ends_with_line) if _ends_at_gap(group) else None
-    # Behind another block, the line after one with a pipe may decide to which of the two it belongs.
-    if not place.is_certain and "|" in lines[first_line(group)]:
         return None
-    return OpenText.of(group, html, lines, place.definitions, ends_with_line=ends_with_line)
+    # Behind another block, the line after one with a pipe may decide to which of the two it belongs.
+    if not outer.is_certain and "|" in lines[first_line(group)]:
+        return None
+    return OpenText.of(group, html, lines, outer.definitions, ends_with_line=ends_with_line)
 
 
 def _is_marked(group: list[Token], lines: list[str]) -> bool:
     """Whether the heading has its mark before it, and its line can't be the head of a table."""
     return group[0].markup.startswith("#") and "|" not in lines[first_line(group)]
-
-
-def _ends_at_gap(group: list[Token]) -> bool:
-    """Whether more blank lines behind the group add nothing to it. Those behind code may be part of the code."""
-    last = next(token for token in reversed(group) if token.nesting >= 0)
-    return last.type == "inline" or (len(group) == 1 and last.type in ("fence", "hr", "tc_math_block"))
-
-
-class _OpenGap(OpenEnd):
-    """A blank line behind a block that a line end has ended: more blank lines add nothing."""
-
-    def __init__(self, group: list[Token], html: str, *, ends_with_line: bool) -> None:
-        super().__init__(group, ends_with_line=ends_with_line)
-        self._html = html
-
-    def extend(self, text: str) -> str | None:
-        """Returns the block's HTML with ``text`` added; None if only a parse can tell."""
-        return None if text.strip(" \t\n") else self._html
 
 
 class _OpenCode(OpenEnd):
@@ -172,11 +154,11 @@ class _OpenFence(OpenEnd):
         if end is not None and end + 1 < len(lines):
             self._closed = closed
             return closed
-        shown = self._blanks + text
+        added_code = self._blanks + text
         self._code.append(text)
         self._line = lines[-1]
         self._blanks = "" if self._line.strip(" \t") else self._inside(self._line)
-        self._head += escapeHtml(shown[: len(shown) - len(self._blanks)])
+        self._head += escapeHtml(added_code[: len(added_code) - len(self._blanks)])
         return self._head + _FENCE_END if closed is None else closed
 
     def _closed_by(self, lines: list[str]) -> str:

@@ -77,9 +77,9 @@ class OpenInline:
                 self._set_aside()
             if "\n" in text or "!" in text:  # the only marks that are inert
                 self._own_marks += marks_in(text)
-            shown = text.rstrip(MD_TRIM_CHARS)
-            self._content_html += escapeHtml(self._blanks + shown) if shown else ""
-            self._blanks = text[len(shown) :] if shown else self._blanks + text
+            bare = text.rstrip(MD_TRIM_CHARS)
+            self._content_html += escapeHtml(self._blanks + bare) if bare else ""
+            self._blanks = text[len(bare) :] if bare else self._blanks + text
             self._content += text
         else:
             self._parse(text)
@@ -159,9 +159,14 @@ class OpenInline:
         late = [at for at in map(bare.rfind, self._live) if at > len(bare) - _LATELY]
         for end in (min(late), len(bare)) if late else (len(bare),):
             start = max(bare.rfind(" ", 0, end), bare.rfind("\n", 0, end)) + 1
-            rest = bare[start:]
-            html = escapeHtml(rest)
-            if start and rest and not rest[0].isspace() and self._content_html.endswith((" " + html, "\n" + html)):
+            last_word = bare[start:]
+            html = escapeHtml(last_word)
+            if (
+                start
+                and last_word
+                and not last_word[0].isspace()
+                and self._content_html.endswith((" " + html, "\n" + html))
+            ):
                 if self._held or self._live:
                     self._hold(start, len(self._content_html) - len(html), late)
                 else:
@@ -170,8 +175,8 @@ class OpenInline:
 
     def _hold(self, content: int, inline: int, late: list[int]) -> None:
         """Holds so much of the content, and of its HTML. ``late`` are the places of marks that are live lately."""
-        held, rest = self._content[:content], self._content[content:]
-        marks = live_marks(_texts_of(self._parsed(held)), held, rest) if late else self._live
+        held, remaining = self._content[:content], self._content[content:]
+        marks = live_marks(_texts_of(self._parsed(held)), held, remaining) if late else self._live
         if not late:
             self._live = set()
         self._held.append(_Held(held, self._content_html[:inline], marks))

@@ -19,32 +19,30 @@ from toolcall_nb.incremental_markdown.blocks import (
 )
 from toolcall_nb.incremental_markdown.flavor import is_deep, parser
 from toolcall_nb.incremental_markdown.link_definitions import Definitions, parse_tail, render_tokens
-from toolcall_nb.incremental_markdown.one_line import parse_line
 from toolcall_nb.incremental_markdown.open_container import LEAST_CONTENTS, OpenItem, OpenQuote
 from toolcall_nb.incremental_markdown.open_fence import find_open_leaf
-from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE, OpenText
+from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE, OpenText, parse_line
 from toolcall_nb.incremental_markdown.open_table import OpenTable
 
 # A line that starts like this is an item of the list, if the line before it is not blank, or if the list is loose.
 _START = rf"(?=(?:[-+*]|\d{{1,9}}[.)]) {{1,4}}(?x:{TEXT_LINE.pattern}))"
 _ITEM = re.compile(rf"[^ \t\n][ \t]*\n{_START}")
 _ITEM_OF_LOOSE = re.compile(rf"[^ \t\n][ \t]*\n(?:[ \t]*\n)*{_START}")
-_BEHIND_ONE_LINE = re.compile(r"[^\n]*\n(?:[ \t]*\n)++[ \t]*[^ \t\n]")
 # An item that begins with text, and is no task.
 _ITEM_OF_TEXT = re.compile(rf"([-+*]|\d{{1,9}}[.)]) {{1,4}}(?!\[[ xX]?\])(?=(?x:{TEXT_LINE.pattern}))")
 
 
-def find_open_end(group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenEnd | None:
+def find_open_end(group: list[Token], html: str, lines: list[str], outer: OuterBlocks) -> OpenEnd | None:
     """Returns the open end of ``group``, the last block of ``lines``; None if more text needs a parse.
 
     ``html`` is that of the block.
     """
     if group[0].type == "table_open":
-        return OpenTable.of(group, html, lines, place)
-    leaf = find_open_leaf(group, html, lines, place)
+        return OpenTable.of(group, html, lines, outer)
+    leaf = find_open_leaf(group, html, lines, outer)
     if group[0].type.endswith("list_open"):
-        return _OpenList.of(group, html, lines, place, leaf) or leaf
-    return OpenQuote.of(group, html, lines, place, leaf)
+        return _OpenList.of(group, html, lines, outer, leaf) or leaf
+    return OpenQuote.of(group, html, lines, outer, leaf)
 
 
 class _OpenList(OpenEnd):
@@ -65,7 +63,7 @@ class _OpenList(OpenEnd):
         html: str,
         lines: list[str],
         is_loose: bool,
-        place: OuterBlocks,
+        outer: OuterBlocks,
         leaf: OpenEnd | None,
     ) -> None:
         super().__init__(items.group)
@@ -74,7 +72,7 @@ class _OpenList(OpenEnd):
         self._kind = items.kind
         self._is_loose = is_loose  # because of the items before the last, and so for good
         self._is_shown_loose = items.is_loose
-        self._place = place
+        self._outer = outer
         self._item: OpenItem | None = None
         self._leaf = leaf
         self._html = html
@@ -83,14 +81,14 @@ class _OpenList(OpenEnd):
 
     @classmethod
     def of(
-        cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks, leaf: OpenEnd | None
+        cls, group: list[Token], html: str, lines: list[str], outer: OuterBlocks, leaf: OpenEnd | None
     ) -> _OpenList | None:
         """Returns the open list if the block is one, and the tail has no definitions."""
-        if place.definitions or not place.is_certain:
+        if outer.definitions or not outer.is_certain:
             return None
         items = _Items.of(group, lines)
         is_loose = None if items is None else items.is_loose_for_good(lines)
-        return None if items is None or is_loose is None else cls(items, html, lines, is_loose, place, leaf)
+        return None if items is None or is_loose is None else cls(items, html, lines, is_loose, outer, leaf)
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if all has to be parsed."""
@@ -101,10 +99,7 @@ class _OpenList(OpenEnd):
             return self._parse_next(cut, text)
         if self._take_apart() and self._take(text):
             return self._html
-        source = self._text + text
-        # Whatever follows a blank line behind an item of one line ends a tight list, or makes it loose.
-        is_changed = not self._is_shown_loose and _BEHIND_ONE_LINE.match(source) and _ITEM_OF_TEXT.match(source)
-        return None if is_changed else self._parse(source)
+        return self._parse(self._text + text)
 
     @property
     def is_verbatim(self) -> bool:
@@ -132,7 +127,7 @@ class _OpenList(OpenEnd):
         before = "".join([self._opening, self._certain, *self._parts[:-1]])
         looseness = (self._is_loose, self._is_shown_loose)
         if source.count("\n") > 1:
-            self._item = OpenItem.of(opening, source, (before, self._closing), looseness, self._place)
+            self._item = OpenItem.of(opening, source, (before, self._closing), looseness, self._outer)
         if self._item is None or self._item.html != self._html:
             self._item = None
             return False
@@ -141,15 +136,14 @@ class _OpenList(OpenEnd):
 
     def _next_part(self, text: str) -> int | None:
         """Returns where, in the text from the last part on, a part begins that can be parsed alone."""
+        # The parts before the next one must make the list loose if it is.
+        if self._is_shown_loose != (self._is_loose or (self._item is not None and self._item.is_loose)):
+            return None
         line = self._text.rfind("\n") + 1
         bare = len(self._text[:line].rstrip(" \t\n"))
         pattern = _ITEM_OF_LOOSE if self._is_shown_loose else _ITEM
-        found = pattern.search(self._text + text, max(0, bare - 1)) if self._is_settled() else None
-        return None if found is None else found.end()
-
-    def _is_settled(self) -> bool:
-        """Whether the parts before the next one make the list loose if it is."""
-        return self._is_shown_loose == (self._is_loose or (self._item is not None and self._item.is_loose))
+        match = pattern.search(self._text + text, max(0, bare - 1))
+        return None if match is None else match.end()
 
     def _parse_next(self, cut: int, text: str) -> str | None:
         begun = cut - len(self._text)  # below 0 if its first characters are there already
@@ -168,25 +162,30 @@ class _OpenList(OpenEnd):
 
     def _begin_item(self, source: str) -> str | None:
         """Begins an item that is one line of text, which needs no parse of its structure; None if it is not one."""
-        found = _ITEM_OF_TEXT.match(source)
-        if found is None or "\n" in source or self._kind[1:] != (found[1][-1], None) or is_deep(self._place.level + 2):
+        marker = _ITEM_OF_TEXT.match(source)
+        if (
+            marker is None
+            or "\n" in source
+            or self._kind[1:] != (marker[1][-1], None)
+            or is_deep(self._outer.level + 2)
+        ):
             return None
-        opening = Token("list_item_open", "li", 1, map=[0, 1], info=found[1][:-1], markup=found[1][-1], block=True)
-        paragraph = parse_line(source[found.end() :], self._place.definitions)
+        opening = Token("list_item_open", "li", 1, map=[0, 1], info=marker[1][:-1], markup=marker[1][-1], block=True)
+        paragraph = parse_line(source[marker.end() :], self._outer.definitions)
         paragraph[0].hidden = paragraph[-1].hidden = not self._is_loose
         item = [opening, *paragraph, Token("list_item_close", "li", -1, block=True)]
         self._parts, self._text, self._last, self._last_opening = [render_tokens(item)], source, 0, opening
         self._item = None
         self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
-        self._leaf = OpenText([*item, self.group[-1]], 2, self._html, [source], self._place.definitions)
+        self._leaf = OpenText([*item, self.group[-1]], 2, self._html, [source], self._outer.definitions)
         self._is_shown_loose = self._is_loose
         return self._html
 
     def _parse(self, text: str) -> str | None:
-        definitions = Definitions(self._place.definitions.settled, self._place.definitions)
-        groups = split_blocks(parse_tail(text, definitions, self._place.level))
+        definitions = Definitions(self._outer.definitions.settled, self._outer.definitions)
+        groups = split_blocks(parse_tail(text, definitions, self._outer.level))
         lines = text.split("\n")
-        if self._place.is_in_item:
+        if self._outer.is_in_item:
             check_alone(groups, lines)
         items = _Items.of(groups[0], lines) if len(groups) == 1 and not definitions else None
         if items is None or items.kind != self._kind or not items.loosen(self._is_loose):
@@ -195,7 +194,7 @@ class _OpenList(OpenEnd):
             return None  # the items before are shown otherwise
         self._keep(items, lines)
         self._html = "".join([self._opening, self._certain, *self._parts, self._closing])
-        self._leaf = find_open_leaf(items.group, self._html, lines, self._place)
+        self._leaf = find_open_leaf(items.group, self._html, lines, self._outer)
         self._is_shown_loose = self._is_loose
         return self._html
 

@@ -66,23 +66,23 @@ def live_marks(texts: Sequence[str], content: str, behind: str = "") -> set[str]
 
     ``texts`` are what the parser left as text in the content.
     """
-    shown = "\0".join(texts)
+    plain_text = "\0".join(texts)
     live: set[str] = set()
-    if _MARK.search(shown):
-        for run in _LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", shown)):
+    if _MARK.search(plain_text):
+        for run in _LIVE.findall(_PLAIN_BRACKETS.sub(r"(\1)", plain_text)):
             live.add(run if run[0] == "`" else "~~" if run[0] == "~" else run[0])
-    if "$" in shown and "$" not in live and -1 < _live_dollar(content + behind) < len(content):
+    if "$" in plain_text and "$" not in live and -1 < _live_dollar(content + behind) < len(content):
         live.add("$")
     if "\\" in content:
         live.update(mark for mark in _PAIRS if -1 < _live_escape(mark, content + behind) < len(content))
-    if ("[" in live or "\0(" in shown) and _OPEN_ADDRESS.search(shown):
+    if ("[" in live or "\0(" in plain_text) and _OPEN_ADDRESS.search(plain_text):
         live.add("(")
     return live
 
 
 def _live_dollar(content: str) -> int:
     """Returns where a dollar is that a later one may close; -1 if there is none."""
-    dollars = [found.start(1) for found in _DOLLAR.finditer(content) if found[1]]
+    dollars = [match.start(1) for match in _DOLLAR.finditer(content) if match[1]]
     # What follows the closing dollar counts too.
     last = dollars[-2:] if content.endswith("$") else dollars[-1:]
     return next((at for at in last if _OPENING_DOLLAR.match(content, at)), -1)
@@ -96,7 +96,7 @@ def _live_escape(mark: str, content: str) -> int:
 
 def _delimiters(mark: str, content: str) -> list[re.Match[str]]:
     """Returns the delimiters of that kind of formula in their order."""
-    return [found for found in _ESCAPE.finditer(content) if found[1] in _PAIRS[mark]]
+    return [match for match in _ESCAPE.finditer(content) if match[1] in _PAIRS[mark]]
 
 
 def closes(content: str, marks: Iterable[str]) -> set[str]:

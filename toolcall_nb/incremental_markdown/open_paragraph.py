@@ -1,15 +1,15 @@
-"""The open text at the end of a growing text: a paragraph or heading, at any depth, or the last cell of a table."""
+"""The open text at the end of a growing text: a paragraph or heading, at any depth."""
 
 from __future__ import annotations
 
 import re
 
-from markdown_it.common.utils import MD_TRIM_CHARS
+from markdown_it.common.utils import MD_TRIM_CHARS, escapeHtml, mdTrim
 from markdown_it.token import Token
 
 from toolcall_nb.incremental_markdown.blocks import FORMULA, OpenEnd, is_blank, may_define
-from toolcall_nb.incremental_markdown.flavor import parser
-from toolcall_nb.incremental_markdown.link_definitions import Definitions, render_tokens
+from toolcall_nb.incremental_markdown.flavor import marks_in, parser
+from toolcall_nb.incremental_markdown.link_definitions import Definitions, parse_inline, render_tokens
 from toolcall_nb.incremental_markdown.open_inline import OpenInline
 
 TEXT_LINE = re.compile(
@@ -27,14 +27,48 @@ TEXT_LINE = re.compile(
 # A last line that makes a heading of the paragraph before it, unless more follows on it.
 _UNDERLINE = re.compile(r"\n {0,3}(?:-+|=+)[ \t]*\Z")
 _JSON_START = re.compile(r" {0,3}(?:[A-Za-z][A-Za-z ]{0,40}:[ \t]*+)?[{\[]")
+# A heading that a later character may lengthen, and nothing else: hashes at its end would be dropped.
+_HEADING = re.compile(r"(#{1,6})[ \t]+([^\s#][^#]*)")
+
+
+def line_html(line: str) -> str:
+    """Returns the HTML of a paragraph of one line, which begins with `TEXT_LINE`."""
+    content = mdTrim(line)
+    if not marks_in(content):
+        return f"<p>{escapeHtml(content)}</p>\n"
+    inline = Token("inline", "", 0, map=[0, 1], level=1, content=content, block=True)
+    parse_inline([inline], Definitions({}), notes_texts=False)
+    return f"<p>{render_tokens([inline])}</p>\n"
+
+
+def parse_line(line: str, definitions: Definitions) -> list[Token]:
+    """Returns the tokens of a paragraph of one line, which begins with `TEXT_LINE`: only its content needs a parse."""
+    opening = Token("paragraph_open", "p", 1, map=[0, 1], block=True)
+    inline = Token("inline", "", 0, map=[0, 1], level=1, content=mdTrim(line), block=True)
+    parse_inline([inline], definitions)
+    return [opening, inline, Token("paragraph_close", "p", -1, block=True)]
+
+
+def parse_one_line(line: str, definitions: Definitions) -> list[Token] | None:
+    """Returns the tokens of one line that is certainly a paragraph or a heading; None if only a parse can tell."""
+    if TEXT_LINE.match(line):
+        return parse_line(line, definitions)
+    match = _HEADING.fullmatch(line)
+    if match is None:
+        return None
+    tokens = parse_line(match[2], definitions)
+    for token in (tokens[0], tokens[2]):
+        token.type = token.type.replace("paragraph", "heading")
+        token.tag, token.markup = f"h{len(match[1])}", match[1]
+    return tokens
 
 
 class OpenText(OpenEnd):
-    """A paragraph, heading or cell that the text ends in. `OpenInline` holds what is in it.
+    """A paragraph or heading that the text ends in. `OpenInline` holds what is in it.
 
-    The last line starts as text, so the rest of the line does not change the structure, with three exceptions: the
+    The last line starts as text, so the rest of the line does not change the structure, with two exceptions: the
     closing mark of a formula at its end may end a block of lines; a quote or bracket may end a definition of several
-    lines, which was text until then; and in the last row of a table a pipe ends the cell. The end of the line changes
+    lines, which was text until then. The end of the line changes
     nothing either, and blank lines behind it change no more. A paragraph that is in no other block goes on with the
     next line if that starts as text, or if a parse of this line alone, with the line before it, says so.
     """
@@ -51,12 +85,11 @@ class OpenText(OpenEnd):
     ) -> None:
         super().__init__(group, ends_with_line=ends_with_line)
         token = group[leaf]
-        self._inline_html, self._closers = _inline_and_closers(group, leaf, html)
+        self._inline_html, self._closers = render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
         self._head = html[: len(html) - len(self._inline_html) - len(self._closers)]  # the HTML before it
         blanks = lines[-1][len(lines[-1].rstrip(MD_TRIM_CHARS)) :]
         self._inline = OpenInline(token, self._inline_html, blanks, definitions)
         self._is_heading = group[leaf - 1].type == "heading_open"
-        self._is_cell = group[leaf - 1].type == "td_open"
         self._has_next_lines = group[0].type == "paragraph_open"
         above, is_first_whole, _ = token.content.partition("\n")
         self._may_be_json = group[0].type == "paragraph_open" and _JSON_START.fullmatch(above) is not None
@@ -151,8 +184,6 @@ class OpenText(OpenEnd):
 
     def _may_restructure(self, text: str, line: str) -> bool:
         """Whether ``text``, which makes the last line ``line``, may change the structure of blocks."""
-        if self._is_cell:
-            return "|" in text
         if self._may_be_json and line.strip() in ("}", "]"):
             return True
         # A heading drops the hashes at its end; a formula's end may make a block of this line and those before it.
@@ -162,14 +193,6 @@ class OpenText(OpenEnd):
             self.ends_with_line = False
         self._has_formula = self._has_formula or FORMULA.match(line) is not None
         return self._has_formula and line.rstrip().endswith(("$$", "\\]"))
-
-
-def _inline_and_closers(group: list[Token], leaf: int, html: str) -> tuple[str, str]:
-    """Returns the HTML of the inline token and of what is behind it in the block, whose HTML is ``html``."""
-    start, end = f"<{group[0].tag}>", f"</{group[0].tag}>\n"
-    if len(group) == 3 and html.startswith(start) and html.endswith(end):
-        return html[len(start) : -len(end)], end
-    return render_tokens([group[leaf]]), render_tokens(group[leaf + 1 :])
 
 
 def _behind_blank(lines: list[str]) -> list[str]:

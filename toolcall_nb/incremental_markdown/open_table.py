@@ -11,12 +11,10 @@ from markdown_it.token import Token
 from toolcall_nb.incremental_markdown.blocks import OpenEnd, OuterBlocks, is_blank
 from toolcall_nb.incremental_markdown.flavor import parser
 from toolcall_nb.incremental_markdown.link_definitions import Definitions, parse_inline, render_tokens
-from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE, OpenText
+from toolcall_nb.incremental_markdown.open_paragraph import TEXT_LINE
 
 # The parser stops completing short rows of a table at 65,536 cells.
 _MOST_CELLS = 30_000
-_LONG_CELL = 200
-"""How many characters a cell must have before it is an `OpenText`; a shorter one is parsed as quickly."""
 
 _ROW_OPEN = Token("tr_open", "tr", 1, block=True)
 _ROW_CLOSE = Token("tr_close", "tr", -1, block=True)
@@ -45,28 +43,21 @@ class OpenTable(OpenEnd):
         is_head = len(lines) == start + 2
         self._line = None if is_head else lines[-1]  # the last line so far; None in the second line of the head
         self._is_over = len(lines) > end + 1  # whether a blank line has ended the table
-        self._row = self._blank = _Row("", self._columns, ())
-        self._cell: OpenText | None = None  # the last cell, if it is long
+        self._row = self._blank = _Row(self._columns, ())
         if end == len(lines) and not is_head:
             cells = [token for token in group if token.type == "inline"][-len(self._columns) :]
-            self._row = _Row(lines[-1], self._columns, cells)
+            self._row = _Row(self._columns, cells)
             self._rows = self._rows.removesuffix(self._row.html)
 
     @classmethod
-    def of(cls, group: list[Token], html: str, lines: list[str], place: OuterBlocks) -> OpenTable | None:
+    def of(cls, group: list[Token], html: str, lines: list[str], outer: OuterBlocks) -> OpenTable | None:
         """Returns the open table, which is the last one of ``lines``."""
-        return cls(group, html, lines, place.definitions) if place.is_certain else None
+        return cls(group, html, lines, outer.definitions) if outer.is_certain else None
 
     def extend(self, text: str) -> str | None:
         """Returns the block's HTML with ``text`` added; None if a line may not be a row."""
         if self._line is None:
             return self._extend("", text[1:]) if text.startswith("\n") else None
-        if "|" not in text and "\n" not in text:
-            self._cell = self._cell or self._row.long_cell(self._definitions)
-            html = self._cell.extend(text) if self._cell is not None else None
-            if html is not None:
-                self._line += text
-                return self._html(html)
         return self._extend(self._line, text)
 
     def _extend(self, line: str, text: str) -> str | None:
@@ -86,12 +77,10 @@ class OpenTable(OpenEnd):
             rows.append(self._blank)
         self._rows += "".join([row.html for row in rows[:-1]])
         self._count += len(rows) - 1
-        self._row, self._line, self._cell = rows[-1], lines[-1], None
+        self._row, self._line = rows[-1], lines[-1]
         self._is_over = self._is_over or end + 1 < len(lines)
-        return self._html(self._row.html)
-
-    def _html(self, row: str) -> str:
-        body = f"<tbody>\n{self._rows}{row}</tbody>\n" if self._rows or row else ""
+        rows_html = self._rows + self._row.html
+        body = f"<tbody>\n{rows_html}</tbody>\n" if rows_html else ""
         return f"{self._head}{body}</table>\n"
 
     def _read(self, line: str, former: Sequence[Token]) -> _Row:
@@ -103,31 +92,18 @@ class OpenTable(OpenEnd):
             for at, content in enumerate(contents)
         ]
         parse_inline([cell for cell in cells if cell.content and cell.children is None], self._definitions)
-        return _Row(line, self._columns, cells)
+        return _Row(self._columns, cells)
 
 
 class _Row:
     """A row of a table; a blank line is one without cells."""
 
-    def __init__(self, line: str, columns: Sequence[Token], cells: Sequence[Token]) -> None:
-        self._line = line
-        self._columns = columns
+    def __init__(self, columns: Sequence[Token], cells: Sequence[Token]) -> None:
         self.cells = cells
-        self.html = render_tokens(self._tokens()) if cells else ""
-
-    def _tokens(self) -> list[Token]:
         tokens = [_ROW_OPEN]
-        for column, cell in zip(self._columns, self.cells, strict=True):
+        for column, cell in zip(columns, cells, strict=False):
             tokens += [column, cell, _CELL_CLOSE]
-        return [*tokens, _ROW_CLOSE]
-
-    def long_cell(self, definitions: Definitions) -> OpenText | None:
-        """Returns the open text of the cell that continues where the line ends, if it is long."""
-        number = self._line.removeprefix("|").count("|")
-        content = self.cells[number].content if number < len(self.cells) else ""
-        if len(content) < _LONG_CELL or not self._line.rstrip(" ").endswith(content):
-            return None
-        return OpenText(self._tokens(), 3 * number + 2, self.html, [self._line], definitions)
+        self.html = render_tokens([*tokens, _ROW_CLOSE]) if cells else ""
 
 
 def _contents(line: str) -> list[str]:

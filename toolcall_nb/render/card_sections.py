@@ -112,10 +112,10 @@ def sections(call: ToolCall, growing: GrowingCall | None = None) -> list[Section
     A live view keeps the ``growing`` parts of a call between two drawings.
     """
     growing = growing or GrowingCall(call)
-    found: list[Section] = []
+    drawn: list[Section] = []
     for make in _SECTIONS:
-        found += make(call, growing)
-    return found
+        drawn += make(call, growing)
+    return drawn
 
 
 def error_sections(call: ToolCall) -> list[Section]:
@@ -155,12 +155,12 @@ def input_sections(call: ToolCall, growing: GrowingCall) -> list[Section]:
     is_edited = call.original_input is not MISSING
     entries = [] if call.input == {} else growing.draw(call.input)
     note = _join_notes("" if entries else "none", "edited by you" if is_edited else "")
-    found = [Section("i", "Input", note, entries)]
+    drawn = [Section("i", "Input", note, entries)]
     if is_cut(entries):
-        found += _whole("input", call.input, _where(call, "input"))
+        drawn += _whole("input", call.input, _where(call, "input"))
     if is_edited:
-        found.append(Section("fold-model", "As the model wrote it", "", draw_value(call.original_input)))
-    return found
+        drawn.append(Section("fold-model", "As the model wrote it", "", draw_value(call.original_input)))
+    return drawn
 
 
 def input_progress(call: ToolCall, partial: PartialInput) -> str:
@@ -192,13 +192,13 @@ def log_sections(log: LogLines, call_id: str) -> list[Section]:
     if not newest:
         return []
     entries = [group.entry for group in newest]
-    found = [Section("l", "Printed", "", entries, first=newest[0].number, has_ends=True, layout="log")]
+    drawn = [Section("l", "Printed", "", entries, first=newest[0].number, has_ends=True, layout="log")]
     if folded:
         label = f"{sum([group.lines for group in folded]):,} earlier lines"
         note = f"{format_count(log.lost, 'lines')} before these: chat.calls[{call_id[:80]!r}].log" if log.lost else ""
         entries = [group.entry for group in folded]
-        found.append(Section("fold-log", label, note, entries, first=folded[0].number, has_ends=True, in_text=""))
-    return found
+        drawn.append(Section("fold-log", label, note, entries, first=folded[0].number, has_ends=True, in_text=""))
+    return drawn
 
 
 def _displayed(call: ToolCall, _: GrowingCall) -> list[Section]:
@@ -253,13 +253,13 @@ def _display(call: ToolCall, form: DisplayForm, note: str) -> list[Section]:
 def _value(call: ToolCall, note: str) -> list[Section]:
     table = table_of(call.output)
     if table is not None:
-        found = [Section("t", "Output", note, table=table, layout="table")]
+        drawn = [Section("t", "Output", note, table=table, layout="table")]
         is_whole = table.is_whole
     else:
         entries = draw_value(call.output)
-        found = [Section("o", "Output", note, entries)]
+        drawn = [Section("o", "Output", note, entries)]
         is_whole = not is_cut(entries)
-    return found if is_whole else [*found, *_whole("json", call.output, _where(call, "output"))]
+    return drawn if is_whole else [*drawn, *_whole("json", call.output, _where(call, "output"))]
 
 
 def _whole(name: str, value: Json, where: str) -> list[Section]:
@@ -294,18 +294,18 @@ def _json(value: Json) -> str:
 def _text(
     key: Literal["o", "e"], label: str, note: str, text: str, fold: Literal["fold-rest", "fold-error"], where: str
 ) -> list[Section]:
-    """Returns the beginning of a text, and a fold with the rest."""
+    """Returns the beginning of a text, and a fold with the rest of it."""
     head = _head(text)
-    found = [Section(key, label, note, [_plain(head)] if head else [], layout="error" if key == "e" else "lines")]
+    drawn = [Section(key, label, note, [_plain(head)] if head else [], layout="error" if key == "e" else "lines")]
     text = text.rstrip("\n")
     if len(head) >= len(text):
-        return found
-    rest = text[len(head) :].removeprefix("\n")
+        return drawn
+    folded = text[len(head) :].removeprefix("\n")
     lines = 0 if read_truncation(text) else text.count("\n", len(head))
-    characters = count_characters(text, len(text) - len(rest))
+    characters = count_characters(text, len(text) - len(folded))
     count = format_hidden(lines, "lines") if lines else format_hidden(characters, "characters")
-    rest_note = _beyond(text, where, len(text) - len(rest))
-    return [*found, Section(fold, count.removeprefix("… "), rest_note, [_plain(rest)], in_text="count")]
+    fold_note = _beyond(text, where, len(text) - len(folded))
+    return [*drawn, Section(fold, count.removeprefix("… "), fold_note, [_plain(folded)], in_text="count")]
 
 
 def _head(text: str) -> str:

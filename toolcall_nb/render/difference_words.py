@@ -78,11 +78,11 @@ def describe_place(row: ComparedRow, names: Sequence[str]) -> str:
     if row.item == "run":
         return "the metadata"
     name = row_title(row) if row.item in ("call", "part") else SPEAKERS[row.side.role] if row.side.role else ""
-    place = f"{row.item} {row.side.number:,}"
+    position = f"{row.item} {row.side.number:,}"
     if row.a is None or row.b is None:
-        return f"{place}, {name} (only in {names[row.b is not None]})"
+        return f"{position}, {name} (only in {names[row.b is not None]})"
     former = f" (was {row.a.number:,})" if row.a.number != row.b.number else ""
-    return f"{place}{former}, {name}"
+    return f"{position}{former}, {name}"
 
 
 def _first_change(row: ComparedRow) -> str:

@@ -64,8 +64,8 @@ class LogLines:
             self._kept -= oldest.length
             self.lost += oldest.lines
 
-    def _open(self, rest: str) -> _Group:
-        text = "".join(self._lines) + _drawn(rest.rstrip("\r"))
+    def _open(self, last_line: str) -> _Group:
+        text = "".join(self._lines) + _drawn(last_line.rstrip("\r"))
         return _Group(self.number, Entry([("", text)]), len(self._lines), len(text))
 
     def parted(self) -> tuple[list[_Group], list[_Group]]:

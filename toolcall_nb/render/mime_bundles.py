@@ -53,14 +53,14 @@ def calls_bundle(
     ``hidden`` is the number of calls that are not among these.
     """
     listed = [*calls]
-    shown = listed[:MAX_ROWS]
+    rows = listed[:MAX_ROWS]
     return table_bundle(
-        _records(shown, tokens or {}),
+        _records(rows, tokens or {}),
         summary=f"Table: {format_count(len(listed) + hidden, 'tool calls') if hidden else count_calls(listed)}",
         empty="No tool calls.",
         numbers=("seconds", "tokens"),
-        tones=[shown_state(call).key for call in shown],
-        hidden=len(listed) - len(shown) + hidden,
+        tones=[shown_state(call).key for call in rows],
+        hidden=len(listed) - len(rows) + hidden,
         include=include,
         exclude=exclude,
     )
@@ -70,11 +70,11 @@ def _records(calls: Sequence[ToolCall], added: Mapping[str, int]) -> list[dict[s
     seconds = ["" if call.seconds is None else format_seconds(call.seconds) for call in calls]
     counts = [added.get(call.id) if call.tokens is None else call.tokens for call in calls]
     tokens = ["" if count is None else f"{count:,}" for count in counts]
-    known = {name: texts for name, texts in (("seconds", seconds), ("tokens", tokens)) if any(texts)}
+    optional = {name: texts for name, texts in (("seconds", seconds), ("tokens", tokens)) if any(texts)}
     return [
         {
             **{"name": call.name, "arguments": summarise_input(call), "state": shown_state(call).word},
-            **{name: texts[number] for name, texts in known.items()},
+            **{name: texts[number] for name, texts in optional.items()},
             **{"result": _result(call), "id": call.id},
         }
         for number, call in enumerate(calls)

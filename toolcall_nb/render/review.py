@@ -54,16 +54,16 @@ def _lines(entries: Iterable[Entry]) -> Iterator[list[Token]]:
     for entry in entries:
         line: list[Token] = []
         for kind, text in entry.tokens:
-            first, *rest = text.split("\n")
+            first, *others = text.split("\n")
             line.append((kind, first))
-            for piece in rest:
+            for piece in others:
                 yield line
                 line = [(kind, piece)]
         yield line
 
 
 def _compacted(lines: Iterable[list[Token]]) -> Iterator[list[Token]]:
-    """Yields the lines, with a remark in the place of many blank ones."""
+    """Yields the lines, with a remark in place of many blank ones."""
     blank: list[list[Token]] = []
     for line in lines:
         if not any(text.strip(" \t") for _, text in line):
@@ -97,11 +97,11 @@ def _parts(line: Iterable[Token]) -> Iterator[list[Token]]:
 
 
 def _without_blanks(line: Iterable[Token]) -> Iterator[Token]:
-    """Yields the tokens, with a remark in the place of many blanks."""
+    """Yields the tokens, with a remark in place of many blanks."""
     for kind, text in line:
-        place = 0
-        for found in _MANY_BLANKS.finditer(text):
-            yield kind, text[place : found.start()]
-            yield "c", f"… {format_count(len(found[0]), 'blanks')} …"
-            place = found.end()
-        yield kind, text[place:]
+        start = 0
+        for blanks in _MANY_BLANKS.finditer(text):
+            yield kind, text[start : blanks.start()]
+            yield "c", f"… {format_count(len(blanks[0]), 'blanks')} …"
+            start = blanks.end()
+        yield kind, text[start:]

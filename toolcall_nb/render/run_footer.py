@@ -85,8 +85,8 @@ def tokens(usage: Mapping[str, Any]) -> str:
 
     Knows several providers' names.
     """
-    known = read_token_counts(usage)
-    directions = {"in": known.get("inputTokens"), "out": known.get("outputTokens")}
+    token_counts = read_token_counts(usage)
+    directions = {"in": token_counts.get("inputTokens"), "out": token_counts.get("outputTokens")}
     counted = [(f"{count:,.0f}", direction) for direction, count in directions.items() if count]
     units = ["tokens ", ""]  # the second number is of the same kind
     return " · ".join(f"{count} {unit}{direction}" for (count, direction), unit in zip(counted, units, strict=False))

@@ -286,7 +286,7 @@ class _Item:
 def _certain(text: str) -> int:
     """Returns where the last block begins that starts behind a blank line and has a whole first line; else 0.
 
-    Such a block starts there, whatever follows (see `toolcall_nb.incremental_markdown.incremental`).
+    Such a block starts there, whatever follows (see `toolcall_nb.incremental_markdown`).
     """
     from toolcall_nb.incremental_markdown.flavor import parser
 
@@ -365,8 +365,8 @@ class _Last:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lines = console.render_lines(self.content, options, pad=False)
-        shown = lines[-max(1, console.height - 1) :]
-        for number, line in enumerate(shown):
+        last_lines = lines[-max(1, console.height - 1) :]
+        for number, line in enumerate(last_lines):
             if number:
                 yield Segment.line()
             yield from line

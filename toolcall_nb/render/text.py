@@ -66,8 +66,8 @@ def _other_text(part: Part) -> str:
         case SourceUrlPart():
             return f"Source: {part.title} ({part.url[:_ADDRESS]})" if part.title else f"Source: {part.url[:_ADDRESS]}"
         case SourceDocumentPart():
-            about = ", ".join(word for word in (part.filename, part.media_type) if word)
-            return f"Source: {part.title} ({about})" if about else f"Source: {part.title}"
+            details = ", ".join(word for word in (part.filename, part.media_type) if word)
+            return f"Source: {part.title} ({details})" if details else f"Source: {part.title}"
         case FilePart():
             words = file_words(part)
             name = words.name if words.kind else part.url[:_ADDRESS]
@@ -75,7 +75,8 @@ def _other_text(part: Part) -> str:
         case DataPart(name, str(text)) if name == NOTICE:
             return f"Note: {text}"
         case DataPart():
-            return f"Data {part.name}\n{indented(_entries_text(draw_value(part.data)))}"
+            lines = "\n".join(entry.text for entry in draw_value(part.data))
+            return f"Data {part.name}\n{indented(lines)}"
         case CustomPart():
             return part.kind
         case ErrorPart():
@@ -90,8 +91,8 @@ def _beginning(details: str) -> str:
     """Returns the first lines of an error's details, each bounded, and the number of the others."""
     lines = visible(details).strip("\n").split("\n")
     hidden = len(lines) - _DETAILS
-    shown = [line if len(line) <= _ADDRESS else f"{line[:_ADDRESS]}…" for line in lines[:_DETAILS]]
-    return "\n".join([*shown, *([f"… {hidden:,} more lines"] if hidden > 0 else [])])
+    first_lines = [line if len(line) <= _ADDRESS else f"{line[:_ADDRESS]}…" for line in lines[:_DETAILS]]
+    return "\n".join([*first_lines, *([f"… {hidden:,} more lines"] if hidden > 0 else [])])
 
 
 def one_text(text: str) -> str:
@@ -118,9 +119,9 @@ def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence
         *([("dim", f" ({visible_line(name)})")] if name else []),
         *(("dim", " · "), ("state", shown_state(call, activity).word)),
     ]
-    found = [*sections(call), *error_sections(call)]
-    earlier = next((section.label for section in found if section.fold == "log"), "")
-    for section in found:
+    drawn = [*sections(call), *error_sections(call)]
+    earlier = next((section.label for section in drawn if section.fold == "log"), "")
+    for section in drawn:
         yield from _section_lines(section, earlier)
 
 
@@ -178,19 +179,15 @@ def _joined(entries: Iterable[Entry]) -> Iterator[Token]:
         yield from entry.tokens
 
 
-def _entries_text(entries: Iterable[Entry]) -> str:
-    return "\n".join(entry.text for entry in entries)
-
-
 def _lines(tokens: Iterable[Token]) -> Iterator[list[Token]]:
     """Yields the pieces line by line, without blank lines at the end."""
     blank = 0
     line: list[Token] = []
     for kind, text in (*tokens, ("", "\n")):
-        first, *rest = text.split("\n")
+        first, *others = text.split("\n")
         if first:
             line.append((kind, first))
-        for piece in rest:
+        for piece in others:
             if line:
                 yield from ([] for _ in range(blank))
                 yield line

@@ -295,14 +295,14 @@ def _lines(text: str, indent: str, pen: _Pen, before: str = "") -> None:
     """Draws the lines of a text, as far as characters are left. Indentation counts, since it is drawn too."""
     text = line_ends(text)
     limit = max(pen.left, 0)
-    shown = text[:limit]
-    while indent and shown and len(shown) + shown.count("\n") * len(indent) > limit:
-        shown = shown[: min(len(shown) - 1, limit * len(shown) // (len(shown) + shown.count("\n") * len(indent)))]
-    drawn = shown.replace("\n", "\n" + indent)
+    head = text[:limit]
+    while indent and head and len(head) + head.count("\n") * len(indent) > limit:
+        head = head[: min(len(head) - 1, limit * len(head) // (len(head) + head.count("\n") * len(indent)))]
+    drawn = head.replace("\n", "\n" + indent)
     pen.left -= len(drawn)
     pen.tokens.append(("", before + drawn))
-    if len(shown) < len(text):
-        pen.tokens.append(("c", f"\n{indent}{format_hidden(count_characters(text, len(shown)), 'characters')}"))
+    if len(head) < len(text):
+        pen.tokens.append(("c", f"\n{indent}{format_hidden(count_characters(text, len(head)), 'characters')}"))
 
 
 def _quoted(text: str) -> str:

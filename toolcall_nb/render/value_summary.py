@@ -108,11 +108,11 @@ def table_of(value: Json) -> Table | None:
     if len(columns) > _COLUMNS or sum(map(len, records)) * 2 < len(columns) * len(records):
         return None
     rows: list[tuple[str, ...]] = []
-    left = MAX_CHARACTERS
+    characters_left = MAX_CHARACTERS
     for record in records:
         rows.append(tuple(_cell(record[key]) if key in record else "" for key in columns))
-        left -= sum(map(len, rows[-1]))
-        if left <= 0:
+        characters_left -= sum(map(len, rows[-1]))
+        if characters_left <= 0:
             break
     hidden = count_items(value, len(rows))
     texts = [item for record in records for item in record.values() if isinstance(item, str)]

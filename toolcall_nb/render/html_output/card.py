@@ -83,16 +83,16 @@ def fold_name(name: str, call_id: str) -> str:
 def call_node(id: str, call: ToolCall, look: Look) -> Node:
     """Returns the whole card."""
     growing = GrowingCall(call)
-    found = sections(call, growing)
-    return card_node(id, call, look, growing, found, section_nodes(id, found, call.id, look))
+    drawn = sections(call, growing)
+    return card_node(id, call, look, growing, drawn, section_nodes(id, drawn, call.id, look))
 
 
 def card_node(
-    id: str, call: ToolCall, look: Look, growing: GrowingCall, found: Iterable[Section], nodes: Iterable[Node]
+    id: str, call: ToolCall, look: Look, growing: GrowingCall, drawn: Iterable[Section], nodes: Iterable[Node]
 ) -> Node:
-    """Returns the card with the sections ``found``, of which ``nodes`` are the nodes."""
+    """Returns the card with the sections ``drawn``, of which ``nodes`` are the nodes."""
     state = shown_state(call, look.activities.get(call.id))
-    is_rich = not _RICH.isdisjoint([section.layout for section in found])
+    is_rich = not _RICH.isdisjoint([section.layout for section in drawn])
     details = Node(
         f"{id}.d",
         "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
@@ -142,21 +142,27 @@ def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
 # Sections -------------------------------------------------------------------------------------------------------
 
 
-def section_nodes(id: str, found: Iterable[Section], call_id: str, look: Look) -> list[Node]:
+def section_nodes(id: str, drawn: Iterable[Section], call_id: str, look: Look) -> list[Node]:
     """Returns one node for each section of the card ``id``."""
-    return [_section(f"{id}.{section.key}", section, call_id, look) for section in found]
+    return [_section(f"{id}.{section.key}", section, call_id, look) for section in drawn]
 
 
 def changed_section_nodes(
-    id: str, found: Iterable[Section], call_id: str, look: Look, shown: Mapping[str, Section], here: Mapping[str, Node]
+    id: str,
+    newer: Iterable[Section],
+    call_id: str,
+    look: Look,
+    former_sections: Mapping[str, Section],
+    former_nodes: Mapping[str, Node],
 ) -> list[Node]:
-    """Returns `section_nodes` for a card that has the nodes ``here``, of the sections ``shown``. What is shown already
-    is not drawn again: the node of a section is the one that is here, and so are those of its first entries.
+    """Returns `section_nodes` for a card that shows ``former_sections`` by ``former_nodes``.
+
+    What has not changed is not drawn again: the section keeps its node, or the nodes of its first entries.
     """
     nodes: list[Node] = []
-    for section in found:
+    for section in newer:
         node_id = f"{id}.{section.key}"
-        former, node = shown.get(section.key), here.get(node_id)
+        former, node = former_sections.get(section.key), former_nodes.get(node_id)
         if former is None or node is None:
             nodes.append(_section(node_id, section, call_id, look))
         elif former == section:

@@ -98,10 +98,10 @@ def _total_row(kind: str, sign: str, name: str, numbers: Sequence[str]) -> str:
 
 def _rows(comparison: Comparison) -> Iterator[Node]:
     groups = list(stretches(comparison.rows))
-    left = _MAX_DETAILS
+    characters_left = _MAX_DETAILS
     for number, rows in enumerate(groups[:_MAX_ROWS]):
-        html = _equal(rows) if rows[0].kind == "=" else _row(f"d{number}", rows[0], has_details=left > 0)
-        left -= len(html)
+        html = _equal(rows) if rows[0].kind == "=" else _row(f"d{number}", rows[0], has_details=characters_left > 0)
+        characters_left -= len(html)
         yield Node(f"d{number}", html)
     if len(groups) > _MAX_ROWS:
         hidden = format_hidden(len(groups) - _MAX_ROWS, "rows")
@@ -162,9 +162,9 @@ def _details(id: str, row: ComparedRow) -> str:
     value = row.side.value
     match value:
         case ToolCall():
-            found = [section for section in sections(value) if not section.fold]
-            shown = section_nodes(id, [*found, *error_sections(value)[:1]], value.id, Look())
-            return serialise(shown)
+            unfolded = [section for section in sections(value) if not section.fold]
+            nodes = section_nodes(id, [*unfolded, *error_sections(value)[:1]], value.id, Look())
+            return serialise(nodes)
         case TextPart() | ReasoningPart():
             return f'<div class="tc-io"><pre class="tc-prose">{_plain(value.text)}</pre></div>'
         case None:

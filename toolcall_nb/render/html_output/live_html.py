@@ -105,12 +105,12 @@ class LiveHtml:
 
         A fold in a card has a name of its own, also for the nodes in it, so that opening it does not open the card.
         """
-        found = _NODE_ID.match(node_id)
-        if found is None or int(found[1]) >= len(self._messages):
+        match = _NODE_ID.match(node_id)
+        if match is None or int(match[1]) >= len(self._messages):
             return None
-        live = self._messages[int(found[1])].parts.get(int(found[2]))
+        live = self._messages[int(match[1])].parts.get(int(match[2]))
         key = live.opened_key if live is not None else None
-        return fold_name(found[3], key) if key is not None and found[3] else key
+        return fold_name(match[3], key) if key is not None and match[3] else key
 
     def set_open(self, key: str, is_open: bool) -> list[Patch]:
         """Notes that the user opened or closed what `call_of` names ``key``; returns the patches for other pages."""

@@ -61,10 +61,10 @@ class LiveMessage:
         self.parts[key] = self._live(key, part, look, old.place)
         return self.place(old, None)
 
-    def _live(self, key: int, part: Part, look: Look, place: int) -> LivePart:
+    def _live(self, key: int, part: Part, look: Look, index: int) -> LivePart:
         kinds: dict[type, type[LivePart]] = {TextPart: LiveText, ReasoningPart: LiveText, ToolCall: LiveCall}
         live = kinds.get(type(part), LivePart)(f"{self.node.id}.p{key}", part, look)
-        live.message, live.place = self.number, place
+        live.message, live.place = self.number, index
         return live
 
     def key_before(self, key: int) -> int | None:
@@ -72,12 +72,12 @@ class LiveMessage:
         return next((other for other in reversed(self.parts) if other < key), None)
 
     def drop(self, key: int) -> list[Patch]:
-        """Removes a part. The later ones have a new place, which names their folds."""
+        """Removes a part. The later ones have a new index, which names their folds."""
         live = self.parts.pop(key)
         patches = self.place(live, None)
-        for place, later in enumerate(self.parts.values()):
-            if later.place != place:
-                later.place = place
+        for index, later in enumerate(self.parts.values()):
+            if later.place != index:
+                later.place = index
                 patches += self.place(later, later.draw())
         return patches
 
@@ -197,9 +197,9 @@ class LiveCall(LivePart):
         head, growing.partial = growing.partial.head, growing.partial.add(delta)
         if self.part.input is not MISSING or f"{self.id}.i" not in self._sections():
             return self._redraw(message)
-        shown = growing.shown.get("i")
-        if shown is not None and growing.partial.head is head:
-            return self._update([shown._replace(note=input_progress(self.part, growing.partial))], growing)
+        section = growing.shown.get("i")
+        if section is not None and growing.partial.head is head:
+            return self._update([section._replace(note=input_progress(self.part, growing.partial))], growing)
         return self._update(input_sections(self.part, growing), growing)
 
     def update_state(self, message: LiveMessage) -> list[Patch]:
@@ -214,32 +214,32 @@ class LiveCall(LivePart):
         log = growing.log
         number = log.number
         log.add(text)
-        found = log_sections(log, self.part.id)
-        changed = found[:1] if log.number == number else found
+        drawn = log_sections(log, self.part.id)
+        changed = drawn[:1] if log.number == number else drawn
         here = self._sections()
         if any(f"{self.id}.{section.key}" not in here for section in changed):
             return self._redraw(message)
         return self._update(changed, growing)
 
-    def _update(self, found: Sequence[Section], growing: GrowingCall) -> list[Patch]:
+    def _update(self, newer: Sequence[Section], growing: GrowingCall) -> list[Patch]:
         """Shows the newer forms of sections that the card has already."""
         here = self._sections()
         # Nothing counts as shown meanwhile: an interrupt may leave the nodes half changed.
-        shown, growing.shown = growing.shown, {}
-        nodes = changed_section_nodes(self.id, found, self.part.id, self.look, shown, here)
+        former, growing.shown = growing.shown, {}
+        nodes = changed_section_nodes(self.id, newer, self.part.id, self.look, former, here)
         patches = [patch for node in nodes for patch in update(here[node.id], node)]
-        growing.shown = shown | {section.key: section for section in found}
+        growing.shown = former | {section.key: section for section in newer}
         return patches
 
     def _redraw(self, message: LiveMessage) -> list[Patch]:
         """Shows the whole call. Sections that are shown already are not drawn again."""
         growing = self._growing or GrowingCall(self.part)
-        shown, growing.shown = growing.shown, {}  # as above
-        found = sections(self.part, growing)
-        here = self._sections() if shown else {}
-        nodes = changed_section_nodes(self.id, found, self.part.id, self.look, shown, here)
-        patches = message.place(self, card_node(self.id, self.part, self.look, growing, found, nodes))
-        growing.shown = {section.key: section for section in found}
+        former, growing.shown = growing.shown, {}  # as above
+        drawn = sections(self.part, growing)
+        here = self._sections() if former else {}
+        nodes = changed_section_nodes(self.id, drawn, self.part.id, self.look, former, here)
+        patches = message.place(self, card_node(self.id, self.part, self.look, growing, drawn, nodes))
+        growing.shown = {section.key: section for section in drawn}
         return patches
 
     def _sections(self) -> dict[str, Node]:
@@ -248,9 +248,9 @@ class LiveCall(LivePart):
     def draw(self) -> Node | None:
         """Returns the card, drawn anew: what the reader opened may have changed."""
         growing = self._growing or GrowingCall(self.part)
-        found = sections(self.part, growing)
-        nodes = section_nodes(self.id, found, self.part.id, self.look)
-        return card_node(self.id, self.part, self.look, growing, found, nodes)
+        drawn = sections(self.part, growing)
+        nodes = section_nodes(self.id, drawn, self.part.id, self.look)
+        return card_node(self.id, self.part, self.look, growing, drawn, nodes)
 
     @property
     def opened_key(self) -> str | None:
@@ -303,21 +303,21 @@ class LiveText(LivePart):
         else:
             self._length += len(delta)
         changed = self.markdown.feed(delta)
-        shown, self._shown = self._shown, len(self._blocks)
+        former_count, self._shown = self._shown, len(self._blocks)
         if self.node is None or self._shown == 0:
             return message.place(self, self.draw())
-        return self._patches(shown, changed, self.markdown)
+        return self._patches(former_count, changed, self.markdown)
 
     def _count(self, delta: str) -> None:
         text = self._half + delta
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
         self._length += len(well_formed(text[: len(text) - len(self._half)]))
 
-    def _patches(self, shown: int, changed: Sequence[int], markdown: IncrementalMarkdown) -> list[Patch]:
-        """Returns the patches for the blocks that changed; ``shown`` blocks were there. No other block is drawn."""
+    def _patches(self, former_count: int, changed: Sequence[int], markdown: IncrementalMarkdown) -> list[Patch]:
+        """Returns the patches for the blocks that changed, the only ones drawn; ``former_count`` blocks were there."""
         patches: list[Patch] = []
         hosts = self.look.hosts
-        for number in range(shown - 1, self._shown - 1, -1):
+        for number in range(former_count - 1, self._shown - 1, -1):
             patches.append(["remove", f"{self.id}.b{number}"])
         for number in changed:
             id, html = f"{self.id}.b{number}", block_html(self._blocks[number], hosts)

@@ -61,8 +61,8 @@ class _PartNodes(Sequence[Node]):
 
     def __iter__(self) -> Iterator[Node]:
         number = self._number
-        for place, part in enumerate(self._message.parts):
-            node = part_node(f"m{number}.p{place}", fold_key(number, place), part, self._look)
+        for index, part in enumerate(self._message.parts):
+            node = part_node(f"m{number}.p{index}", fold_key(number, index), part, self._look)
             if node is not None:
                 yield node
         if (note := note_node(number, self._message)) is not None:
@@ -87,9 +87,9 @@ def note_node(number: int, message: Message) -> Node | None:
     return None if text is None else Node(f"m{number}.n", element("p", "tc-note", text))
 
 
-def fold_key(number: int, place: int) -> str:
-    """Returns the key in ``opened`` of a fold that is not a tool call: its place, since it has no id."""
-    return f"fold {number}.{place}"
+def fold_key(number: int, index: int) -> str:
+    """Returns the key in ``opened`` of a fold that is not a tool call: its index, since it has no id."""
+    return f"fold {number}.{index}"
 
 
 def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
@@ -106,8 +106,8 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
         case SourceUrlPart():
             return Node(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
         case SourceDocumentPart():
-            about = escape(", ".join(word for word in (part.filename, part.media_type) if word))
-            return Node(id, _source(f"{escape(part.title)} ({about})" if about else escape(part.title)))
+            details = escape(", ".join(word for word in (part.filename, part.media_type) if word))
+            return Node(id, _source(f"{escape(part.title)} ({details})" if details else escape(part.title)))
         case FilePart():
             return Node(id, _file(part, look.hosts))
         case CustomPart():
@@ -208,12 +208,12 @@ def _file(part: FilePart, hosts: frozenset[str]) -> str:
         picture = allowed_source(part.url, hosts)
     if picture is not None:
         return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
-    about = escape(words.about)
+    details = escape(words.about)
     if words.kind is None:
-        return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({about})</p>'
+        return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({details})</p>'
     if words.kind not in _DOWNLOADS:
-        label = f"{words.label}: {escape(words.name)} ({about})" if words.name else f"{words.label}: {about}"
+        label = f"{words.label}: {escape(words.name)} ({details})" if words.name else f"{words.label}: {details}"
         return f'<p class="tc-file">{label}</p>'
     name = words.name or f"file.{_DOWNLOADS[words.kind]}"
     link = f'<a href="{attribute(part.url)}" download="{attribute(name)}">{escape(name)}</a>'
-    return f'<p class="tc-file">{words.label}: {link} ({about})</p>'
+    return f'<p class="tc-file">{words.label}: {link} ({details})</p>'

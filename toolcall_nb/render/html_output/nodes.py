@@ -13,14 +13,13 @@ A patch is a list that JSON can carry:
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
 from msgspec import Struct, msgpack
-
-from toolcall_nb.incremental_markdown.html_compression import compress_html, decompress_html
 
 Patch: TypeAlias = list[Any]
 
@@ -54,7 +53,7 @@ class PackedNodes(Sequence[Node]):
     __slots__ = ("_packed",)
 
     def __init__(self, nodes: Sequence[Node]) -> None:
-        self._packed = compress_html(msgpack.encode(nodes, enc_hook=list))
+        self._packed = zlib.compress(msgpack.encode(nodes, enc_hook=list))
 
     def __len__(self) -> int:
         return len(self._nodes())
@@ -66,7 +65,7 @@ class PackedNodes(Sequence[Node]):
         return iter(self._nodes())
 
     def _nodes(self) -> list[Node]:
-        return msgpack.decode(decompress_html(self._packed), type=list[Node])
+        return msgpack.decode(zlib.decompress(self._packed), type=list[Node])
 
 
 def serialise(nodes: Sequence[Node]) -> str:
@@ -125,10 +124,10 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
         if id not in ids:
             patches.append(["remove", id])
     children = []
-    for place, child in enumerate(wanted):
+    for index, child in enumerate(wanted):
         former = here.get(child.id)
         if former is None:
-            before = next((later.id for later in wanted[place + 1 :] if later.id in here), None)
+            before = next((later.id for later in wanted[index + 1 :] if later.id in here), None)
             patches += insert(child, old.id, before)
         elif former is not child:
             patches += update(former, child)
@@ -140,9 +139,9 @@ def _update_children(old: Node, wanted: Sequence[Node]) -> list[Patch]:
 def splice(id: str, old: str, new: str) -> Patch:
     """Returns the patch that makes ``old`` into ``new``, without what both begin and end with."""
     start = _common_prefix(old, new)
-    rest = old[start:]
-    if len(new) - start >= len(rest) and new.endswith(rest):  # as where a text grows
-        end = len(rest)
+    tail = old[start:]
+    if len(new) - start >= len(tail) and new.endswith(tail):  # as where a text grows
+        end = len(tail)
     else:
         end = _common_suffix(old, new, min(len(old), len(new)) - start)
     deleted = old[start : len(old) - end]

@@ -38,8 +38,8 @@ def allowed_hosts(names: Iterable[str]) -> frozenset[str]:
 
 def allowed_source(url: str, hosts: frozenset[str]) -> str | None:
     """Returns the address, escaped, if one of the hosts serves it."""
-    found = _ADDRESS.fullmatch(url) if hosts else None
-    return attribute(url) if found is not None and found[1].lower() in hosts else None
+    match = _ADDRESS.fullmatch(url) if hosts else None
+    return attribute(url) if match is not None and match[1].lower() in hosts else None
 
 
 def with_pictures(html: str, hosts: frozenset[str]) -> str:

@@ -59,14 +59,14 @@ def display_form(bundle: Mapping[str, Json], output: Json | Missing) -> DisplayF
     left_out = ""
     for kind, draw in _FORMS:
         text = _text(bundle.get(kind))
-        found = draw(kind, text, words) if text else None
-        if found is not None and found.html:
-            return found._replace(
+        form = draw(kind, text, words) if text else None
+        if form is not None and form.html:
+            return form._replace(
                 source=text,
                 plain=_text(bundle.get("text/plain")),
-                note=", ".join(note for note in (found.note, left_out) if note),
+                note=", ".join(note for note in (form.note, left_out) if note),
             )
-        left_out = left_out or (found.note if found is not None else "")
+        left_out = left_out or (form.note if form is not None else "")
     return DisplayForm("", "", left_out) if left_out else None
 
 
@@ -136,9 +136,9 @@ def _plain(clean: str) -> str:
 def _markdown(kind: str, text: str, _: str) -> DisplayForm:
     from toolcall_nb.incremental_markdown.flavor import render_markdown
 
-    rest = element("p", "tc-note", format_hidden(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
+    note = element("p", "tc-note", format_hidden(len(text) - _TEXT, "characters")) if len(text) > _TEXT else ""
     return DisplayForm(
-        f'<div class="tc-text">{render_markdown(escape_invisible_markup(text[:_TEXT]))}{rest}</div>', kind, words=text
+        f'<div class="tc-text">{render_markdown(escape_invisible_markup(text[:_TEXT]))}{note}</div>', kind, words=text
     )
 
 

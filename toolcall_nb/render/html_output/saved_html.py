@@ -135,8 +135,8 @@ def _kinds(html: str) -> Counter[str]:
             parents.pop()
             is_first = False
             continue
-        found = _CLASSES.search(attributes)
-        classes = [f".{name}" for name in (found[1] or found[2]).split()] if found else []
+        match = _CLASSES.search(attributes)
+        classes = [f".{name}" for name in (match[1] or match[2]).split()] if match else []
         names = [tag, *classes, *(f"{tag}{name}" for name in classes)]
         if " tabindex=" in attributes:
             names.append("[tabindex]")
