@@ -8,6 +8,7 @@ saved while a cell ran; a thread of the server; a saved transcript, with its HTM
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import tempfile
@@ -43,7 +44,8 @@ __all__ = [
     "write_fixture",
 ]
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "released"
+_ROOT = Path(__file__).resolve().parents[2]
+FOLDER = _ROOT / "tests" / "fixtures" / "released"
 
 _TOOLS = '''
 from toolcall_nb import Chat, Transcript, show, tool
@@ -223,10 +225,10 @@ def _notebook(*cells: str) -> NotebookNode:
 def _executed() -> NotebookNode:
     notebook = _notebook(*_CELLS)
     with tempfile.TemporaryDirectory() as folder:
-        about = {"metadata": {"path": folder}}
+        resources = {"metadata": {"path": folder}}
         NotebookClient(
-            notebook, timeout=120, kernel_name="python3", record_timing=False, allow_errors=True, resources=about
-        ).execute()
+            notebook, timeout=120, kernel_name="python3", record_timing=False, allow_errors=True, resources=resources
+        ).execute(env={**os.environ, "PYTHONPATH": str(_ROOT)})
     notebook.metadata = nbformat.from_dict(_METADATA)
     return notebook
 
@@ -252,7 +254,7 @@ def _thread() -> str:
 
 def versions() -> dict[str, bool]:
     """Returns the versions in the changelog, newest first, and whether each is released."""
-    text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text("utf-8")
+    text = (_ROOT / "CHANGELOG.md").read_text("utf-8")
     found = re.findall(r"^## (Unreleased: )?\[?(\d+\.\d+\.\d+)", text, re.MULTILINE)
     return {version: not unreleased for unreleased, version in found}
 
