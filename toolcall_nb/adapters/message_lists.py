@@ -37,7 +37,8 @@ class Turns(Generic[_T]):
         for event in events:
             if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError):
                 turns = self._by_call.setdefault(event.tool_call_id, [])
-                turns += [turn] if not turns or turns[-1] is not turn else []
+                if not turns or turns[-1] is not turn:
+                    turns.append(turn)
         self.events += events
 
     def answer(self, give: Callable[[_T], list[Event]], call_id: str | None = None) -> bool:

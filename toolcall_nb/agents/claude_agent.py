@@ -69,8 +69,9 @@ class ClaudeAgent(AgentModel):
         try:
             async for item in session.items():
                 is_waiting = isinstance(item, _Question)
-                events = session.reader.ask(item.call_id, item.name, item.arguments) if is_waiting else None
-                for event in session.reader.take(item) if events is None else events:
+                reader = session.reader
+                events = reader.ask(item.call_id, item.name, item.arguments) if is_waiting else reader.take(item)
+                for event in events:
                     yield event
                 if is_waiting:
                     return

@@ -153,8 +153,10 @@ class LangGraphAgent(AgentModel):
 
     def _configuration(self, thread: str | None, checkpoint: str | None = None) -> Object:
         configurable = {**as_mapping(self._config.get("configurable"))}
-        configurable |= {} if thread is None else {"thread_id": thread}
-        configurable |= {} if checkpoint is None else {"checkpoint_id": checkpoint}
+        if thread is not None:
+            configurable["thread_id"] = thread
+        if checkpoint is not None:
+            configurable["checkpoint_id"] = checkpoint
         return {**self._config, "configurable": configurable}
 
 

@@ -52,8 +52,11 @@ class TypedEvents:
         block = {**as_mapping(event.get("content")), "index": index}
         is_growing = block.get("type") in _GROWING
         if step == "content-block-start":
-            self._grown |= {(reply, index)} if is_growing and (block.get("text") or block.get("reasoning")) else set()
-            return replies.block(turn, 0, block) if is_growing else []
+            if not is_growing:
+                return []
+            if block.get("text") or block.get("reasoning"):
+                self._grown.add((reply, index))
+            return replies.block(turn, 0, block)
         if is_growing and (reply, index) in self._grown:  # its text was read already, its metadata was not
             block = {**block, "text": "", "reasoning": ""}
         self._grown.discard((reply, index))
