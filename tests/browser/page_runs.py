@@ -41,7 +41,7 @@ _OPEN = """async ([source, snapshot]) => {
 }"""
 
 
-_SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => resolve(
+SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(() => resolve(
     [...document.querySelectorAll(".tc")].map(root => {
         const copy = root.cloneNode(true);
         copy.querySelectorAll(".tc-time").forEach(time => time.replaceChildren());
@@ -104,7 +104,7 @@ class Run:
     def assert_shown(self) -> None:
         """Asserts that each view shows the renderer's HTML."""
         wanted = self.page.evaluate(_WANTED, self.html.html)
-        for shown in self.page.evaluate(_SHOWN):
+        for shown in self.page.evaluate(SHOWN):
             assert shown == wanted
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.marimo_pages import marimo, opened
+from tests.browser.marimo_pages import marimo, opened, programs
+
+__all__ = ["marimo", "programs"]
 
 WIDGETS = '''
 import marimo

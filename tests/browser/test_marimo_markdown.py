@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.marimo_pages import marimo, opened
+from tests.browser.marimo_pages import marimo, opened, programs
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render import to_html
+
+__all__ = ["marimo", "programs"]
 
 _NOTEBOOK = """
 import marimo

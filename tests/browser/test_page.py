@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from playwright.sync_api import Page, expect
 
-from tests.browser.page_runs import _SHOWN, Run
+from tests.browser.page_runs import SHOWN, Run, page
 from tests.support.strategies import streams
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
@@ -19,6 +19,8 @@ from toolcall_nb.frontend import page_css
 from toolcall_nb.models import MockModel, model_names
 from toolcall_nb.render import to_html
 from toolcall_nb.tools import Registry
+
+__all__ = ["page"]
 
 _HEIGHTS = """() => [...document.querySelectorAll(".tc, .tc-turn, .tc-call, .tc-text > p, .tc-group > p")].map(
     each => Math.round(each.getBoundingClientRect().top * 4 + each.getBoundingClientRect().height * 4))"""
@@ -237,7 +239,7 @@ def test_a_view_that_is_added_later_shows_the_same_and_needs_nothing_from_the_ke
     run.apply(events[len(events) // 2 :])
     run.flush()
     run.assert_shown()
-    assert len(page.evaluate(_SHOWN)) == 2
+    assert len(page.evaluate(SHOWN)) == 2
     assert len(run.sent("sync")) == 1  # every page syncs once when it opens
 
 

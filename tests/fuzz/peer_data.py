@@ -148,15 +148,15 @@ def sdk_objects(data: bytes) -> None:
 
 
 def _stream(values: Iterable[Any]) -> None:
-    adapter = ItemReader()
+    reader = ItemReader()
     events: list[Event] = []
-    for number, value in enumerate(values):
+    for value in values:
         try:
-            events += adapter.take(value)
+            events += reader.take(value)
         except UsageError:
-            assert number == 0, "only the first item may be of unknown kind"
+            assert reader.is_whole, "once a stream has begun, no item is of unknown kind"
             return
-    _check_transcript([*events, *adapter.close()])
+    _check_transcript([*events, *reader.close()])
 
 
 def _check_transcript(events: Iterable[Event]) -> None:
