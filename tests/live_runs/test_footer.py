@@ -18,7 +18,8 @@ from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
 from toolcall_nb.render import LiveHtml
 from toolcall_nb.render.run_footer import USAGE_FOLD, footer_html, info_line, money, tokens
 from toolcall_nb.render.saved_output import saved_bundle
-from toolcall_nb.runs.reading import RunStream, recognise_run
+from toolcall_nb.runs.reading import recognise_run
+from toolcall_nb.sources.recognising import RunStream
 
 
 def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:

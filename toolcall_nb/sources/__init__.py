@@ -1,6 +1,7 @@
 """Opens streams, replies and addresses, and yields their events.
 
 player.py              any source as events: `play_events`, `events_of_items`
+recognising.py         values, addresses and streams that hold a run, told apart
 sdk_streams.py         streams and replies of SDKs, whether they must be entered, awaited or iterated
 event_loop.py          asynchronous streams from synchronous code
 reply.py               `Reply`: puts the events of a model's reply in order
