@@ -130,10 +130,10 @@ def _users_frames(trace: TracebackType | None) -> TracebackType | None:
     """Removes from a traceback the frames of this package, of IPython, and of the helpers that both use."""
     if trace is None:
         return None
-    rest = _users_frames(trace.tb_next)
+    inner = _users_frames(trace.tb_next)
     if trace.tb_frame.f_code.co_filename.startswith(_hidden_files()):
-        return rest
-    return TracebackType(rest, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+        return inner
+    return TracebackType(inner, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
 
 
 def _hidden_files() -> tuple[str, ...]:

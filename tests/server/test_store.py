@@ -349,6 +349,13 @@ def test_two_servers_do_not_use_one_folder(tmp_path: Path) -> None:
         assert client.get("/api/threads/t").status_code == 200
 
 
+def test_a_server_that_is_refused_does_not_keep_its_folder_reserved(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        Server(settings("no such model", store=str(tmp_path)), port=0)
+    with serving(store=str(tmp_path)) as client:
+        assert ask(client).status_code == 200
+
+
 def test_saving_replaces_the_old_file(tmp_path: Path) -> None:
     store = ThreadStore(tmp_path)
     store.save("t", said("old"))

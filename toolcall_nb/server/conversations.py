@@ -49,6 +49,9 @@ class ServedThreads:
     ) -> None:
         self.settings = settings
         self._clock = clock
+        for model in settings.models.values():
+            models.model(model, dialect=settings.dialect, speed=settings.speed)  # raises for an unknown one
+        # Last of what may refuse the settings, since it reserves a folder.
         self._store = Store() if settings.store is None else self._open(settings.store)
         self.is_shared = self._store.is_shared
         self._versions: dict[str, str] = {}  # of the stored threads that the chats have
@@ -60,8 +63,6 @@ class ServedThreads:
         self._lock = threading.RLock()
         self._closing = threading.Event()
         self._token = HeldSecret(settings.token or "")
-        for model in settings.models.values():
-            models.model(model, dialect=settings.dialect, speed=settings.speed)  # raises for an unknown one
         if ticking:
             threading.Thread(target=self._tick, name="toolcall_nb-server", daemon=True).start()
 

@@ -59,14 +59,14 @@ def events_of_items(source: Any, dialect: str | None = None) -> list[Event]:
 
     ``dialect`` is that of `play_events`. Raises `UsageError` for anything else, with the item that is unknown.
     """
-    found = recognise_source(source)
-    is_whole = found.kind is SourceKind.WHOLE
+    recognised = recognise_source(source)
+    is_whole = recognised.kind is SourceKind.WHOLE
     if is_whole and dialect is None:
-        return [*events_of(found)]
-    listed = found.thing if isinstance(found.thing, list | tuple) and not is_whole else [found.thing]
+        return [*events_of(recognised)]
+    listed = recognised.thing if isinstance(recognised.thing, list | tuple) and not is_whole else [recognised.thing]
     if not listed:
         raise UsageError("An empty list cannot be read. Pass messages, or the items of a stream.")
-    player = Player(dialect, None if is_whole else found.format)
+    player = Player(dialect, None if is_whole else recognised.format)
     events = [event for item in listed for event in player.take(item)]
     return [*events, *player.close()]
 
@@ -74,11 +74,11 @@ def events_of_items(source: Any, dialect: str | None = None) -> list[Event]:
 class Player:
     """Turns items into events: `take` each item, then `close`, or `fail` with the exception that ended the stream.
 
-    ``known`` is the format of the items, if they were recognised before.
+    ``format`` is that of the items, if they were recognised before.
     """
 
-    def __init__(self, dialect: str | None = None, known: Format | None = None) -> None:
-        self._reader = ItemReader(known)
+    def __init__(self, dialect: str | None = None, format: Format | None = None) -> None:
+        self._reader = ItemReader(format)
         self._dialect = dialect
         self._has_begun = False
         self._calls: _CallsInText | None = None
@@ -88,14 +88,14 @@ class Player:
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item. Raises `UsageError` if it is of no known kind."""
         self._has_begun = True
-        found = self._reader.take(item)
+        events = self._reader.take(item)
         if self._calls is None and not self._reader.is_empty:
-            own = "callout" if isinstance(item, str) else "signature" if self._reader.format is ENVELOPES else "native"
-            self._calls = _CallsInText(self._dialect or own)
-        unknown = [one for one in found if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
+            usual = "signature" if self._reader.format is ENVELOPES else "native"
+            self._calls = _CallsInText(self._dialect or ("callout" if isinstance(item, str) else usual))
+        unknown = [one for one in events if isinstance(one, ev.Diagnostic) and one.action == ev.LEFT_OUT]
         self._left_out.update(one.message for one in unknown)
-        self._last_error = next((one.error_text for one in found if isinstance(one, ev.Error)), self._last_error)
-        return self._noted(found if self._calls is None else self._calls.of(found))
+        self._last_error = next((one.error_text for one in events if isinstance(one, ev.Error)), self._last_error)
+        return self._noted(events if self._calls is None else self._calls.of(events))
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open; for a stream without items, an error."""
@@ -108,8 +108,8 @@ class Player:
 
     def _noted(self, events: list[Event]) -> list[Event]:
         """Inserts the note before the end of the message, if that is among the events."""
-        place = next((n for n, event in enumerate(events) if isinstance(event, ev.Finish | ev.Abort)), None)
-        return events if place is None else [*events[:place], *self._note(), *events[place:]]
+        end = next((n for n, event in enumerate(events) if isinstance(event, ev.Finish | ev.Abort)), None)
+        return events if end is None else [*events[:end], *self._note(), *events[end:]]
 
     def _note(self) -> list[Event]:
         """Returns an error, once, that names the unknown items and their number."""
@@ -130,9 +130,9 @@ class Player:
             ends.pop()
         if f"{type(error).__name__}: {error}" in self._last_error:  # an item of the stream said so, as LangGraph's do
             return [*ends, ev.Finish(finish_reason="error")]
-        known = as_model_error(error, _STREAM)
-        text = _NAMED.sub(r"\1he stream", str(known))
-        return [*ends, ev.Error(text, details=known.details), ev.Finish(finish_reason="error")]
+        failure = as_model_error(error, _STREAM)
+        text = _NAMED.sub(r"\1he stream", str(failure))
+        return [*ends, ev.Error(text, details=failure.details), ev.Finish(finish_reason="error")]
 
 
 class _CallsInText:
@@ -146,7 +146,7 @@ class _CallsInText:
     def of(self, events: list[Event]) -> list[Event]:
         if self._dialect == "native":
             return events
-        return [found for event in events for found in self._look(event)]
+        return [read for event in events for read in self._look(event)]
 
     def close(self) -> list[Event]:
         reply, self._reply = self._reply, None
