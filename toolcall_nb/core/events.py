@@ -7,8 +7,10 @@ that a sender adds are kept in ``extra`` and written back beside the chunk's own
 
 What that vocabulary does not cover is added in the ways that it allows, so that other readers skip it:
 
-- an additional field on a known chunk: ``start.role``, ``text-start.seam``, ``tool-input-start.open``,
-  ``tool-output-available.display`` and ``.modelText``, ``tool-output-error.traceback``, ``error.details``;
+- an additional field on a known chunk: ``start.role``, ``.repeated`` and ``.injected``; those of `StartStep` and
+  `FinishStep`; ``text-start.seam``, ``tool-input-start.open``, ``tool-output-available.display``, ``.contents`` and
+  ``.modelText``, ``tool-output-error.contents`` and ``.traceback``, ``error.details``; why an approval is asked for;
+  and ``parent``, the id of the call that a part of a nested run belongs to (of a call: ``toolMetadata.parent``);
 - a transient ``data-*`` chunk: ``data-diagnostic``, ``data-status``, ``data-tool-execution``, ``data-tool-times``,
   ``data-tool-log``, ``data-tool-retracted``, ``data-tool-interrupted``.
 """
@@ -114,16 +116,22 @@ class _Transient(_Chunk, frozen=True):
 
 
 class Start(_Chunk, frozen=True, kw_only=True):
-    """A message begins. ``role`` is an addition; without it, the role is assistant, as always in the AI SDK."""
+    """A message begins. Three fields are additions; without ``role``, it is assistant, as always in the AI SDK.
+
+    ``repeated`` says that the message was said in an earlier run, and that this one only repeats it. ``injected`` says
+    what wrote a message of the user in the user's place: ``skill``, ``compaction``, or empty where that is not known.
+    """
 
     type: ClassVar[str] = "start"
     message_id: str | None = None
     message_metadata: Json = None
     role: str | None = None
+    repeated: bool | None = None
+    injected: str | None = None
 
 
 class Finish(_Chunk, frozen=True, kw_only=True):
-    """A message ends. Reasons: stop, length, content-filter, tool-calls, error, other."""
+    """A message ends. Reasons: stop, length, content-filter, tool-calls, error, other; and ``limit``, an addition."""
 
     type: ClassVar[str] = "finish"
     finish_reason: str | None = None
@@ -144,16 +152,35 @@ class MessageMetadata(_Chunk, frozen=True):
     message_metadata: Json
 
 
-class StartStep(_Chunk, frozen=True):
-    """One request to the model begins."""
+class StartStep(_Chunk, frozen=True, kw_only=True):
+    """One request to the model begins.
+
+    The fields are additions: the call whose nested run the request belongs to, and the agent that makes it.
+    """
 
     type: ClassVar[str] = "start-step"
+    parent: str | None = None
+    agent: str | None = None
 
 
-class FinishStep(_Chunk, frozen=True):
-    """One request to the model has been answered."""
+class FinishStep(_Chunk, frozen=True, kw_only=True):
+    """One request to the model has been answered. The fields are additions, which say what is known of it.
+
+    ``usage`` holds the counts of `toolcall_nb.core.usage`, ``cost`` decimal text by currency. ``response_id`` is the
+    provider's id of the reply. ``started`` and ``seconds`` are its recorded times, as in `ToolTimes`.
+    """
 
     type: ClassVar[str] = "finish-step"
+    parent: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    usage: Object | None = None
+    cost: Object | None = None
+    finish_reason: str | None = None
+    response_id: str | None = None
+    provider_metadata: Object | None = None
+    started: float | None = None
+    seconds: float | None = None
 
 
 class ResetStep(_Chunk, frozen=True):
@@ -171,6 +198,7 @@ class Error(_Chunk, frozen=True):
     type: ClassVar[str] = "error"
     error_text: str
     details: str | None = None
+    parent: str | None = None
 
 
 # Text and reasoning -----------------------------------------------------------------------------------------
@@ -183,6 +211,7 @@ class TextStart(_Chunk, frozen=True):
     id: str
     provider_metadata: Object | None = None
     seam: bool = False
+    parent: str | None = None
 
 
 class TextDelta(_Chunk, frozen=True):
@@ -192,9 +221,12 @@ class TextDelta(_Chunk, frozen=True):
     id: str
     delta: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
     def __post_init__(self) -> None:
-        if self.provider_metadata is not None or self.extra:  # rare, and these events are the most frequent
+        if (
+            self.provider_metadata is not None or self.extra or self.parent is not None
+        ):  # rare, and these events are the most frequent
             _Chunk.__post_init__(self)
 
 
@@ -204,6 +236,7 @@ class TextEnd(_Chunk, frozen=True):
     type: ClassVar[str] = "text-end"
     id: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 class ReasoningStart(_Chunk, frozen=True):
@@ -212,6 +245,7 @@ class ReasoningStart(_Chunk, frozen=True):
     type: ClassVar[str] = "reasoning-start"
     id: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 class ReasoningDelta(_Chunk, frozen=True):
@@ -221,9 +255,12 @@ class ReasoningDelta(_Chunk, frozen=True):
     id: str
     delta: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
     def __post_init__(self) -> None:
-        if self.provider_metadata is not None or self.extra:  # rare, and these events are the most frequent
+        if (
+            self.provider_metadata is not None or self.extra or self.parent is not None
+        ):  # rare, and these events are the most frequent
             _Chunk.__post_init__(self)
 
 
@@ -233,13 +270,18 @@ class ReasoningEnd(_Chunk, frozen=True):
     type: ClassVar[str] = "reasoning-end"
     id: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 # Tool calls -------------------------------------------------------------------------------------------------
 
 
 class ToolInputStart(_Chunk, frozen=True):
-    """A call begins. ``open`` is an addition: the writer asked for an open or a closed card."""
+    """A call begins. There are two additions, here and in `ToolInputAvailable`.
+
+    ``open``: the writer asked for an open or a closed card. ``provider_id``: the provider's id of the call, where its
+    id here is another one, because calls share an id.
+    """
 
     type: ClassVar[str] = "tool-input-start"
     tool_call_id: str
@@ -250,6 +292,7 @@ class ToolInputStart(_Chunk, frozen=True):
     dynamic: bool | None = None
     title: str | None = None
     open: bool | None = None
+    provider_id: str | None = None
 
 
 class ToolInputDelta(_Chunk, frozen=True):
@@ -277,6 +320,7 @@ class ToolInputAvailable(_Chunk, frozen=True):
     dynamic: bool | None = None
     title: str | None = None
     open: bool | None = None
+    provider_id: str | None = None
 
 
 class ToolInputError(_Chunk, frozen=True):
@@ -292,16 +336,27 @@ class ToolInputError(_Chunk, frozen=True):
     tool_metadata: Object | None = None
     dynamic: bool | None = None
     title: str | None = None
+    provider_id: str | None = None
 
 
 class ToolApprovalRequest(_Chunk, frozen=True):
-    """A person is asked whether the call may run."""
+    """A person is asked whether the call may run.
+
+    From ``title`` on, the fields are additions: what is asked, why (``message``), who asks, the rule that asked, the
+    JSON schema of the answer, and until when it can be given, as ISO 8601.
+    """
 
     type: ClassVar[str] = "tool-approval-request"
     approval_id: str
     tool_call_id: str
     is_automatic: bool | None = None
     signature: str | None = None
+    title: str | None = None
+    message: str | None = None
+    asked_by: str | None = None
+    rule: str | None = None
+    response_schema: Object | None = None
+    expires_at: str | None = None
 
 
 class ToolApprovalResponse(_Chunk, frozen=True):
@@ -318,8 +373,9 @@ class ToolApprovalResponse(_Chunk, frozen=True):
 class ToolOutputAvailable(_Chunk, frozen=True):
     """The call returned ``output``; if it is ``preliminary``, more may follow.
 
-    There are two additions: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64 text);
-    ``model_text`` is the text that the model was sent, where that is not the whole output.
+    There are three additions: ``display`` is the output as a person sees it, a MIME bundle (binary types as base64
+    text); ``contents`` are its pieces in order, where it has several (`toolcall_nb.core.contents`); ``model_text`` is
+    the text that the model was sent, where that is not the whole output.
     """
 
     type: ClassVar[str] = "tool-output-available"
@@ -332,10 +388,14 @@ class ToolOutputAvailable(_Chunk, frozen=True):
     preliminary: bool | None = None
     display: Object | None = None
     model_text: str | None = None
+    contents: list[Object] | None = None
 
 
 class ToolOutputError(_Chunk, frozen=True):
-    """The call failed. ``traceback`` is an addition: it shows where in its own code the tool failed."""
+    """The call failed. ``traceback`` is an addition: it shows where in its own code the tool failed.
+
+    So is ``contents``: the pieces of the error in order, where it is more than its text (`toolcall_nb.core.contents`).
+    """
 
     type: ClassVar[str] = "tool-output-error"
     tool_call_id: str
@@ -345,6 +405,7 @@ class ToolOutputError(_Chunk, frozen=True):
     tool_metadata: Object | None = None
     dynamic: bool | None = None
     traceback: str | None = None
+    contents: list[Object] | None = None
 
 
 class ToolOutputDenied(_Chunk, frozen=True):
@@ -426,6 +487,7 @@ class SourceUrl(_Chunk, frozen=True):
     url: str
     title: str | None = None
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 class SourceDocument(_Chunk, frozen=True):
@@ -437,6 +499,7 @@ class SourceDocument(_Chunk, frozen=True):
     title: str
     filename: str | None = None
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 class File(_Chunk, frozen=True):
@@ -446,6 +509,8 @@ class File(_Chunk, frozen=True):
     url: str
     media_type: str
     provider_metadata: Object | None = None
+    filename: str | None = None
+    parent: str | None = None
 
 
 class ReasoningFile(_Chunk, frozen=True):
@@ -455,6 +520,8 @@ class ReasoningFile(_Chunk, frozen=True):
     url: str
     media_type: str
     provider_metadata: Object | None = None
+    filename: str | None = None
+    parent: str | None = None
 
 
 class Custom(_Chunk, frozen=True):
@@ -463,6 +530,7 @@ class Custom(_Chunk, frozen=True):
     type: ClassVar[str] = "custom"
     kind: str
     provider_metadata: Object | None = None
+    parent: str | None = None
 
 
 class Data(_Chunk, frozen=True):
@@ -473,6 +541,7 @@ class Data(_Chunk, frozen=True):
     data: Json
     id: str | None = None
     transient: bool | None = None
+    parent: str | None = None
 
 
 NOTICE = "notice"
@@ -569,7 +638,7 @@ _WHOLE: dict[type[_Chunk], tuple[str, ...]] = {
     cls: tuple(
         f.name
         for f in msgspec.structs.fields(cls)
-        if f.type in (Json, Object, Object | None)
+        if f.type in (Json, Object, Object | None, list[Object] | None)
         or (f.type in (str, str | None) and PIECE_FIELDS.get(cls) != f.name and not (cls in _BLOCKS and f.name == "id"))
     )
     for cls in _CLASSES

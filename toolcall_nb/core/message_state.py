@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from toolcall_nb.core.append_only import AppendOnlyText, ConsoleText
 from toolcall_nb.core.events import MISSING, Object
-from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, changed_call
+from toolcall_nb.core.parts import Part, ReasoningPart, StepStart, TextPart, ToolCall, changed_call
+from toolcall_nb.core.transcript import Message, Role
 
 NO_TEXT = AppendOnlyText()
 
@@ -120,11 +121,30 @@ class MessageState(Struct, frozen=True):
     is_open: bool = True
     slots: Slots = Slots()
     next_key: int = 0
-    step_start: int = 0  # key of the first slot of this step
+    steps: tuple[tuple[int, StepStart], ...] = ()  # each with the key that the next slot had when it began
+    step_start: int = 0  # key of the first slot of this step, where it is one of the run itself
     seam_block: str | None = None  # id of the open block that holds only blank lines
     seam: str = ""
+    repeated: bool = False
+    injected: str | None = None
+    extra: Object = field(default_factory=dict)
 
     def current(self) -> Message:
         """Returns the message with all its text."""
         parts = tuple(slot.current() for slot in self.slots)
-        return Message(self.role, parts, self.id, self.metadata, self.finish_reason, self.aborted)
+        starts: tuple[StepStart, ...] = ()
+        if self.steps:
+            keys = [slot.key for slot in self.slots]
+            starts = tuple(replace(start, at=bisect_left(keys, key)) for key, start in self.steps)
+        return Message(
+            self.role,
+            parts,
+            self.id,
+            self.metadata,
+            self.finish_reason,
+            self.aborted,
+            starts,
+            self.repeated,
+            self.injected,
+            self.extra,
+        )

@@ -26,28 +26,31 @@ from toolcall_nb.core.call_states import FINAL_STATES, TRANSITIONS
 from toolcall_nb.core.calls import NO_RECORD, CallRecord
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
-from toolcall_nb.core.transcript import (
+from toolcall_nb.core.parts import (
     Approval,
     CustomPart,
     DataPart,
     ErrorPart,
     FilePart,
-    Message,
     Part,
     ReasoningPart,
-    Role,
     SourceDocumentPart,
     SourceUrlPart,
-    State,
+    StepStart,
     TextPart,
     ToolCall,
-    Transcript,
     changed_call,
 )
+from toolcall_nb.core.steps import unique_call_id
+from toolcall_nb.core.transcript import Message, Role, State, Transcript
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 _INPUT_FIELDS = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_metadata")
+_APPROVAL_FIELDS = (
+    *("is_automatic", "signature", "title", "message", "asked_by", "rule", "response_schema", "expires_at"),
+)
+_STEP_FIELDS = ("agent", "model", "usage", "cost", "finish_reason", "response_id", "provider_metadata")
 
 _Number = TypeVar("_Number", int, float)
 _LARGEST = 2**53
@@ -104,6 +107,7 @@ class TranscriptBuilder:
         self._state: _State = (self._settled, None, self._diagnostics)
         self._read: tuple[_State, Transcript] = ((AppendOnlyList(), None, AppendOnlyList()), Transcript())
         self._keys: dict[str, int] = {}  # by call id, in this message; may be outdated, so `_find_call` checks
+        self._ids_before = {call.id for message in before.messages for call in message.calls}
 
     def apply(self, event: Event) -> Touched | None:
         """Applies one event and returns what it changed."""
@@ -116,7 +120,9 @@ class TranscriptBuilder:
         except BaseException:  # an interrupt: the event was not applied
             self._settled, self._current, self._diagnostics = self._state
             slots = self._current.slots if self._current is not None else Slots()
-            self._keys = {slot.part.id: slot.key for slot in slots if isinstance(slot.part, ToolCall)}
+            calls = [(slot.key, slot.part) for slot in slots if isinstance(slot.part, ToolCall)]
+            self._keys = {name: key for key, call in calls for name in (call.provider_id, call.id) if name is not None}
+            self._ids_before = {call.id for message in self._settled for call in message.calls}
             raise
         return touched
 
@@ -128,7 +134,7 @@ class TranscriptBuilder:
             return transcript
         settled, current, diagnostics = state
         messages = (*settled, current.current()) if current is not None else tuple(settled)
-        transcript = Transcript(messages, self._metadata, tuple(diagnostics))
+        transcript = Transcript.of_unique_calls(messages, self._metadata, tuple(diagnostics))
         if current is None or not current.is_open:  # a growing text would be held twice
             self._read = (state, transcript)
         return transcript
@@ -153,7 +159,9 @@ class TranscriptBuilder:
 
     def _begin(self, role: Role) -> MessageState:
         if self._current is not None:
-            self._settled = self._settled.add(self._current.current())
+            settled = self._current.current()
+            self._settled = self._settled.add(settled)
+            self._ids_before.update(call.id for call in settled.calls)
         self._current, self._keys = MessageState(role), {}
         return self._current
 
@@ -178,14 +186,17 @@ class TranscriptBuilder:
         if message is None or not message.is_open or message.role != role:
             message = self._begin(role)
         metadata = _with_metadata(message, event.message_metadata)
-        return self._change(message, id=event.message_id or message.id, metadata=metadata)
+        injected = message.injected if event.injected is None else event.injected
+        about: Object = {"repeated": message.repeated or bool(event.repeated), "injected": injected}
+        extra = {**message.extra, **event.extra}
+        return self._change(message, id=event.message_id or message.id, metadata=metadata, extra=extra, **about)
 
     def _finish(self, event: ev.Finish) -> Touched:
         if event.finish_reason == "error":
             self._interrupt_calls(self._cut_by_errors)
         message = self._message()
-        metadata = _with_metadata(message, event.message_metadata)
-        return self._change(message, is_open=False, finish_reason=event.finish_reason, metadata=metadata)
+        metadata, extra = _with_metadata(message, event.message_metadata), {**message.extra, **event.extra}
+        return self._change(message, is_open=False, finish_reason=event.finish_reason, metadata=metadata, extra=extra)
 
     def _abort(self, event: ev.Abort) -> Touched:
         self._interrupt_calls(_OPEN_STATES)
@@ -202,30 +213,70 @@ class TranscriptBuilder:
 
     def _error(self, event: ev.Error) -> Touched:
         """Adds the error. A call whose arguments were still arriving is over: the error cut them off."""
-        has_interrupted = self._interrupt_calls(self._cut_by_errors)
-        touched = self._add(ErrorPart(event.error_text, event.details))
+        has_interrupted = event.parent is None and self._interrupt_calls(self._cut_by_errors)
+        part = ErrorPart(event.error_text, event.details, parent=self._parent(event), extra={**event.extra})
+        touched = self._add(part)
         return replace(touched, others=True) if has_interrupted else touched
 
     def _message_metadata(self, event: ev.MessageMetadata) -> Touched:
         message = self._message()
         return self._change(message, metadata=_with_metadata(message, event.message_metadata))
 
-    def _start_step(self, _: ev.StartStep) -> None:
+    # The steps. They change nothing that is shown, so nobody is told.
+
+    def _start_step(self, event: ev.StartStep) -> None:
         message = self._message()
-        self._change(message, step_start=message.next_key)
+        parent, key = self._parent(event), message.next_key
+        record = self._records.get(step_record_name(event.parent), NO_RECORD)
+        start = StepStart(parent=parent, agent=event.agent, extra={**event.extra}, record=record)
+        step_start = key if parent is None else message.step_start
+        self._change(message, steps=(*message.steps, (key, start)), step_start=step_start)
+
+    def _finish_step(self, event: ev.FinishStep) -> None:
+        message, parent = self._current, self._parent(event)
+        if message is None or not message.is_open:
+            return
+        steps = message.steps
+        number = next((n for n in range(len(steps) - 1, -1, -1) if steps[n][1].parent == parent), None)
+        if number is None:  # the first step of its run, which nothing began
+            slots = (slot.key for slot in message.slots if slot.part.parent == parent)
+            first = next(slots, message.next_key)
+            steps, number = ((first, StepStart(parent=parent)), *steps), 0
+        key, start = steps[number]
+        changes: Object = {name: value for name in _STEP_FIELDS if (value := getattr(event, name)) is not None}
+        if event.extra:
+            changes["extra"] = {**start.extra, **event.extra}
+        if event.started is not None or event.seconds is not None:
+            changes["record"] = CallRecord(started=_valid(event.started), seconds=_valid(event.seconds))
+        if changes:
+            step = (key, replace(start, **changes))
+            self._change(message, steps=(*steps[:number], step, *steps[number + 1 :]))
 
     def _reset_step(self, _: ev.ResetStep) -> Touched:
         message = self._message()
-        return self._change(message, slots=message.slots.without(message.step_start))
+        steps = tuple((key, start) for key, start in message.steps if key <= message.step_start)
+        return self._change(message, slots=message.slots.without(message.step_start), steps=steps)
 
     def _data(self, event: ev.Data) -> Touched | None:
         if event.transient:
             return None
-        part = DataPart(event.name, event.data, event.id)
+        part = DataPart(event.name, event.data, event.id, parent=self._parent(event), extra={**event.extra})
         for slot in self._message().slots if event.id is not None else ():
             if isinstance(slot.part, DataPart) and (slot.part.name, slot.part.id) == (part.name, part.id):
                 return self._put(replace(slot, part=part))
         return self._add(part)
+
+    def _other(self, event: ev.Other) -> Touched:
+        """Keeps a chunk of an unknown type as a part of its own."""
+        return self._add(CustomPart(f"ui.{event.kind}", {"ui": ev.to_dict(event)}))
+
+    def _parent(self, event: Any) -> str | None:
+        """Returns the id that the call around the event has here."""
+        if event.parent is None:
+            return None
+        call_id = normalize_call_id(event.parent)
+        _, call = self._find_call(call_id)
+        return call.id if call is not None else call_id
 
     def _diagnose(self, diagnostic: Diagnostic) -> None:
         self._diagnostics = self._diagnostics.add(diagnostic)
@@ -242,7 +293,8 @@ class TranscriptBuilder:
         last = message.slots.last
         if last is not None and last.continues:
             return self._put(replace(last, continues=False, block=event.id))
-        return self._add(_TEXT_PARTS[type(event)]("", event.provider_metadata or None), event.id)
+        metadata, parent = event.provider_metadata or None, self._parent(event)
+        return self._add(_TEXT_PARTS[type(event)]("", metadata, parent=parent, extra={**event.extra}), event.id)
 
     def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Touched | None:
         # The most frequent event: the open message and the last slot are looked up here, without further calls.
@@ -254,8 +306,16 @@ class TranscriptBuilder:
             self._change(message, seam=message.seam + event.delta)
             return None
         slot = message.slots.last
-        if slot is None or slot.block != event.id or type(slot.part) is not kind:
-            slot = _text_slot(message.slots, event) or Slot(message.next_key, kind(""), block=event.id)
+        if (
+            slot is None
+            or slot.block != event.id
+            or type(slot.part) is not kind
+            or slot.part.parent != event.parent
+            or slot.key < message.step_start
+        ):
+            parent = self._parent(event)
+            slot = _text_slot(message, event, parent)
+            slot = slot or Slot(message.next_key, kind("", parent=parent), block=event.id)
         metadata = event.provider_metadata
         part = replace(slot.part, provider_metadata=metadata) if metadata else slot.part
         return self._put(replace(slot, part=part, text=slot.text.add(event.delta), is_growing=True))
@@ -267,13 +327,14 @@ class TranscriptBuilder:
         if isinstance(event, ev.TextEnd) and event.id == message.seam_block:
             self._change(self._message(), seam_block=None)
             return None
-        slot = _text_slot(message.slots, event)
+        slot = _text_slot(message, event, self._parent(event))
         if slot is None:
             return None
         part, text = slot.part, str(slot.text)
         assert isinstance(part, (TextPart, ReasoningPart))
         metadata = event.provider_metadata or part.provider_metadata
-        part = replace(part, text=text, provider_metadata=metadata)
+        extra = {**part.extra, **event.extra} if event.extra else part.extra
+        part = replace(part, text=text, provider_metadata=metadata, extra=extra)
         return self._put(replace(slot, part=part, text=AppendOnlyText(text), block=None, is_growing=False))
 
     # Tool calls
@@ -282,7 +343,7 @@ class TranscriptBuilder:
         """Returns the slot and the call in this message for a normalised id. The call may lack its newest text."""
         key = self._keys.get(call_id)
         slot = self._current.slots.get(key) if self._current is not None and key is not None else None
-        if slot is not None and isinstance(slot.part, ToolCall) and slot.part.id == call_id:
+        if slot is not None and isinstance(slot.part, ToolCall) and call_id in (slot.part.id, slot.part.provider_id):
             return slot, slot.part
         return None, None
 
@@ -290,6 +351,8 @@ class TranscriptBuilder:
         message = self._message()
         call_id = normalize_call_id(event.tool_call_id)
         slot, call = self._find_call(call_id)
+        if slot is not None and call is not None and call.is_final and slot.key < message.step_start:
+            slot = call = None  # in a new step, the same id is another call
         state = self._next_state(call, event)
         if state is None:
             return None
@@ -300,10 +363,21 @@ class TranscriptBuilder:
             changes["error"] = event.error_text
         if slot is None or call is None:
             record = self._records.get(call_id, NO_RECORD)
+            unique_id = call_id
+            if call_id in self._ids_before or call_id in self._keys:
+                unique_id = self._unique_id(call_id)
+            provider_id = event.provider_id or (call_id if unique_id != call_id else None)
             call = ToolCall(
-                id=call_id, name=event.tool_name, state=state, extra={**event.extra}, record=record, **changes
+                id=unique_id,
+                name=event.tool_name,
+                state=state,
+                provider_id=provider_id,
+                extra={**event.extra},
+                record=record,
+                **self._below(changes),
             )
             slot = Slot(message.next_key, call, seam=message.seam)
+            self._keys[call_id] = slot.key
             if message.seam:
                 self._change(message, seam="")
             return self._set_call(slot, call)
@@ -313,6 +387,21 @@ class TranscriptBuilder:
         name = event.tool_name if event.tool_name.strip() else call.name
         call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
+
+    def _unique_id(self, call_id: str) -> str:
+        """Returns an id that no call of the transcript has. Ids in `_keys` may be those of retracted calls."""
+        slots = self._current.slots if self._current is not None else ()
+        here = {slot.part.id for slot in slots if isinstance(slot.part, ToolCall)}
+        return unique_call_id(call_id, self._ids_before | here)
+
+    def _below(self, changes: Object) -> Object:
+        """Returns the fields of a call with the id that the call around it has here."""
+        metadata: Object = changes.get("tool_metadata") or {}
+        parent = metadata.get("parent")
+        _, around = self._find_call(parent) if isinstance(parent, str) else (None, None)
+        if around is None or around.id == parent:
+            return changes
+        return {**changes, "tool_metadata": {**metadata, "parent": around.id}}
 
     def _tool_delta(self, event: ev.ToolInputDelta) -> Touched | None:
         self._message()
@@ -364,7 +453,7 @@ class TranscriptBuilder:
         call_id = normalize_call_id(event.tool_call_id)
         slot, call = self._find_call(call_id)
         if slot is None or call is None:
-            return self._step_in_settled(lambda each: each.id == call_id, event)
+            return self._step_in_settled(lambda each: call_id in (each.id, each.provider_id), event)
         state = self._next_state(call, event)
         return self._set_call(slot, _stepped(call, event, state)) if state else None
 
@@ -453,10 +542,19 @@ def normalize_call_id(call_id: str) -> str:
     return call_id if call_id.strip() else "tool-call"
 
 
-def _text_slot(slots: Slots, event: _TextEvent) -> Slot | None:
-    """Returns the slot of the event's text block, unless a tool call came after it."""
+def step_record_name(parent: str | None) -> str:
+    """Returns the name of the record of the step that a run is at; no call has a blank id."""
+    return f" {parent or ''}"
+
+
+def _text_slot(message: MessageState, event: _TextEvent, parent: str | None) -> Slot | None:
+    """Returns the slot of the event's text block, unless a tool call of the same run or a new step came after it."""
     kind = _TEXT_PARTS[type(event)]
-    for slot in reversed(slots):
+    for slot in reversed(message.slots):
+        if parent is None and slot.key < message.step_start:
+            return None
+        if slot.part.parent != parent:
+            continue
         if isinstance(slot.part, ToolCall):
             return None
         if slot.block == event.id and isinstance(slot.part, kind):
@@ -491,18 +589,22 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
     changes: Object = {}
     match event:
         case ev.ToolApprovalRequest():
-            approval = Approval(id=event.approval_id, is_automatic=event.is_automatic, signature=event.signature)
-            return changed_call(call, state=state, approval=approval)
+            asked = {name: getattr(event, name) for name in _APPROVAL_FIELDS}
+            approval = Approval(id=event.approval_id, **asked)
+            extra = {**call.extra, **event.extra}
+            return changed_call(call, state=state, approval=approval, extra=extra)
         case ev.ToolApprovalResponse():
             assert call.approval is not None
             approval = replace(call.approval, approved=event.approved, reason=event.reason)
-            return changed_call(call, state=state, approval=approval)
+            extra = {**call.extra, **event.extra}
+            return changed_call(call, state=state, approval=approval, extra=extra)
         case ev.ToolLog():
             return changed_call(call, log=str(ConsoleText().add(call.log).add(event.text)))
         case ev.ToolOutputAvailable():
             changes = {"output": event.output, "display": event.display, "model_text": event.model_text}
+            changes["contents"] = event.contents
         case ev.ToolOutputError():
-            changes = {"error": event.error_text, "traceback": event.traceback}
+            changes = {"error": event.error_text, "traceback": event.traceback, "contents": event.contents}
     for name in _OUTPUT_FIELDS:
         if (value := getattr(event, name, None)) is not None:
             changes[name] = value
@@ -511,12 +613,24 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
     return changed_call(call, state=state, **changes)
 
 
+def _adds(kind: type[Any], **fixed: Any) -> Callable[[TranscriptBuilder, Any], Touched]:
+    """Returns the handler of an event that adds a part of this kind, whose fields have the same names."""
+    names = [name for name in kind.__struct_fields__ if name not in ("parent", "extra", *fixed)]
+
+    def add(builder: TranscriptBuilder, event: Any) -> Touched:
+        fields = {name: getattr(event, name) for name in names}
+        return builder._add(kind(**fields, parent=builder._parent(event), extra={**event.extra}, **fixed))
+
+    return add
+
+
 _HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {
     ev.Start: TranscriptBuilder._start,
     ev.Finish: TranscriptBuilder._finish,
     ev.Abort: TranscriptBuilder._abort,
     ev.MessageMetadata: TranscriptBuilder._message_metadata,
     ev.StartStep: TranscriptBuilder._start_step,
+    ev.FinishStep: TranscriptBuilder._finish_step,
     ev.ResetStep: TranscriptBuilder._reset_step,
     ev.Error: TranscriptBuilder._error,
     ev.TextStart: TranscriptBuilder._text_start,
@@ -539,13 +653,12 @@ _HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {
     ev.ToolOutputDenied: TranscriptBuilder._tool_step,
     ev.ToolInterrupted: TranscriptBuilder._tool_step,
     ev.ToolRetracted: TranscriptBuilder._retract,
-    ev.SourceUrl: lambda builder, e: builder._add(SourceUrlPart(e.source_id, e.url, e.title, e.provider_metadata)),
-    ev.SourceDocument: lambda builder, e: builder._add(
-        SourceDocumentPart(e.source_id, e.media_type, e.title, e.filename, e.provider_metadata)
-    ),
-    ev.File: lambda builder, e: builder._add(FilePart(e.url, e.media_type, e.provider_metadata)),
-    ev.ReasoningFile: lambda builder, e: builder._add(FilePart(e.url, e.media_type, e.provider_metadata, True)),
-    ev.Custom: lambda builder, e: builder._add(CustomPart(e.kind, e.provider_metadata)),
+    ev.SourceUrl: _adds(SourceUrlPart),
+    ev.SourceDocument: _adds(SourceDocumentPart),
+    ev.File: _adds(FilePart),
+    ev.ReasoningFile: _adds(FilePart, reasoning=True),
+    ev.Custom: _adds(CustomPart),
     ev.Data: TranscriptBuilder._data,
     ev.Diagnostic: TranscriptBuilder._diagnose,
+    ev.Other: TranscriptBuilder._other,
 }

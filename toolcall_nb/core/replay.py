@@ -5,68 +5,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.transcript import (
+from toolcall_nb.core.parts import (
     Approval,
     CustomPart,
     DataPart,
     ErrorPart,
     FilePart,
-    Message,
     Part,
     ReasoningPart,
     SourceDocumentPart,
     SourceUrlPart,
-    State,
+    StepStart,
     TextPart,
     ToolCall,
 )
+from toolcall_nb.core.transcript import Message, State
 
 
 def message_events(message: Message, *, timings: bool = False) -> Iterator[Event]:
     """Yields the events of a message, from ``start`` to ``finish`` or ``abort``; on request with the calls' times."""
     role = None if message.role == "assistant" else message.role
-    yield ev.Start(message_id=message.id, message_metadata=message.metadata or None, role=role)
-    for number, part in enumerate(message.parts, 1):
-        yield from part_events(part, str(number))
+    yield ev.Start(
+        message_id=message.id,
+        message_metadata=message.metadata or None,
+        role=role,
+        repeated=message.repeated or None,
+        injected=message.injected,
+        extra=message.extra,
+    )
+    open_steps: dict[str | None, StepStart] = {}
+    starts = iter(message.step_starts)
+    start = next(starts, None)
+    for number, part in enumerate(message.parts):
+        while start is not None and start.at <= number:
+            yield from _next_step(open_steps, start, timings)
+            start = next(starts, None)
+        yield from part_events(part, str(number + 1))
         if timings and isinstance(part, ToolCall) and part.record.is_known:
             yield ev.ToolTimes(part.id, part.started, part.seconds, part.tokens)
+    while start is not None:
+        yield from _next_step(open_steps, start, timings)
+        start = next(starts, None)
+    for step in open_steps.values():
+        yield step_end(step, timings=timings)
     if message.aborted is not None:
         yield ev.Abort(reason=message.aborted or None)
     else:
         yield ev.Finish(finish_reason=message.finish_reason or "stop")
 
 
+def _next_step(open_steps: dict[str | None, StepStart], start: StepStart, timings: bool) -> Iterator[Event]:
+    """Yields the end of the step before in the same run, and the beginning of this one."""
+    before = open_steps.pop(start.parent, None)
+    if before is not None:
+        yield step_end(before, timings=timings)
+    open_steps[start.parent] = start
+    yield ev.StartStep(parent=start.parent, agent=start.agent)
+
+
+def step_end(step: StepStart, *, timings: bool = False) -> ev.FinishStep:
+    """Returns the event that says what is known of a step; on request with its times."""
+    return ev.FinishStep(
+        parent=step.parent,
+        model=step.model,
+        usage=step.usage,
+        cost=step.cost,
+        finish_reason=step.finish_reason,
+        response_id=step.response_id,
+        provider_metadata=step.provider_metadata,
+        started=step.record.started if timings else None,
+        seconds=step.record.seconds if timings else None,
+        extra=step.extra,
+    )
+
+
 def part_events(part: Part, number: str) -> Iterator[Event]:
     """Yields the events of a part; ``number`` distinguishes its text block from others."""
     match part:
         case TextPart():
-            yield ev.TextStart(f"text-{number}", provider_metadata=part.provider_metadata)
-            yield ev.TextDelta(f"text-{number}", part.text)
-            yield ev.TextEnd(f"text-{number}")
+            block = f"text-{number}"
+            yield ev.TextStart(block, part.provider_metadata, parent=part.parent, extra=part.extra)
+            yield ev.TextDelta(block, part.text, parent=part.parent)
+            yield ev.TextEnd(block, parent=part.parent)
         case ReasoningPart():
-            yield ev.ReasoningStart(f"reasoning-{number}", provider_metadata=part.provider_metadata)
-            yield ev.ReasoningDelta(f"reasoning-{number}", part.text)
-            yield ev.ReasoningEnd(f"reasoning-{number}")
+            block = f"reasoning-{number}"
+            yield ev.ReasoningStart(block, part.provider_metadata, parent=part.parent, extra=part.extra)
+            yield ev.ReasoningDelta(block, part.text, parent=part.parent)
+            yield ev.ReasoningEnd(block, parent=part.parent)
         case ToolCall():
             yield from call_events(part)
-        case SourceUrlPart():
-            yield ev.SourceUrl(part.source_id, part.url, part.title, part.provider_metadata)
-        case SourceDocumentPart():
-            yield ev.SourceDocument(part.source_id, part.media_type, part.title, part.filename, part.provider_metadata)
-        case FilePart(reasoning=True):
-            yield ev.ReasoningFile(part.url, part.media_type, part.provider_metadata)
-        case FilePart():
-            yield ev.File(part.url, part.media_type, part.provider_metadata)
-        case DataPart():
-            yield ev.Data(part.name, part.data, part.id)
-        case CustomPart():
-            yield ev.Custom(part.kind, part.provider_metadata)
-        case ErrorPart():
-            yield ev.Error(part.text, part.details)
+        case _:
+            yield _EVENTS[type(part)](part)
+
+
+def _event_of(cls: type[Any]) -> Callable[[Any], Event]:
+    """Returns the function that makes the event of a part; their fields have the same names."""
+
+    def make(part: Any) -> Event:
+        names = (name for name in part.__struct_fields__ if name != "reasoning")
+        fields = {_OTHER_NAMES.get((cls, name), name): getattr(part, name) for name in names}
+        event: Event = cls(**fields)
+        return event
+
+    return make
+
+
+_OTHER_NAMES = {(ev.Error, "text"): "error_text"}
+_EVENTS: Mapping[type, Callable[[Any], Event]] = {
+    SourceUrlPart: _event_of(ev.SourceUrl),
+    SourceDocumentPart: _event_of(ev.SourceDocument),
+    FilePart: lambda part: _event_of(ev.ReasoningFile if part.reasoning else ev.File)(part),
+    DataPart: _event_of(ev.Data),
+    CustomPart: _event_of(ev.Custom),
+    ErrorPart: _event_of(ev.Error),
+}
 
 
 def call_events(call: ToolCall) -> Iterator[Event]:
@@ -78,6 +135,7 @@ def call_events(call: ToolCall) -> Iterator[Event]:
         "dynamic": call.dynamic,
         "title": call.title,
         "open": call.open,
+        "provider_id": call.provider_id,
         "extra": call.extra,
     }
     if call.input is MISSING:
@@ -92,13 +150,15 @@ def call_events(call: ToolCall) -> Iterator[Event]:
     if call.log:
         yield ev.ToolLog(call.id, call.log)
     output_fields: Object = {"display": call.display, "model_text": call.model_text}
+    if call.error is None:
+        output_fields["contents"] = call.contents
     if call.output is not MISSING and call.state is not State.OUTPUT_AVAILABLE:
         yield ev.ToolOutputAvailable(call.id, call.output, preliminary=True, **output_fields)
     match call.state:
         case State.OUTPUT_AVAILABLE:
             yield ev.ToolOutputAvailable(call.id, None if call.output is MISSING else call.output, **output_fields)
         case State.OUTPUT_ERROR:
-            yield ev.ToolOutputError(call.id, call.error or "", traceback=call.traceback)
+            yield ev.ToolOutputError(call.id, call.error or "", traceback=call.traceback, contents=call.contents)
         case State.OUTPUT_DENIED:
             yield ev.ToolOutputDenied(call.id)
         case State.INTERRUPTED:
@@ -107,8 +167,12 @@ def call_events(call: ToolCall) -> Iterator[Event]:
 
 def _approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:
     """Yields the request for approval, the edited input if any, and the answer."""
-    yield ev.ToolApprovalRequest(approval.id, call.id, approval.is_automatic, approval.signature)
+    asked = {name: getattr(approval, name) for name in approval.__struct_fields__ if name not in _ANSWER_FIELDS}
+    yield ev.ToolApprovalRequest(approval.id, call.id, **asked)
     if call.original_input is not MISSING:
         yield ev.ToolInputAvailable(call.id, call.name, call.input)
     if approval.approved is not None:
         yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)
+
+
+_ANSWER_FIELDS = ("id", "approved", "reason")

@@ -18,10 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from toolcall_nb.core.call_states import State
-from toolcall_nb.core.transcript import ErrorPart, Message, Part, ReasoningPart, TextPart, ToolCall
+from toolcall_nb.core.parts import ErrorPart, Part, ReasoningPart, TextPart, ToolCall
+
+if TYPE_CHECKING:
+    from toolcall_nb.core.transcript import Message
 
 COMPLETE_REASONS = frozenset({"stop", "tool-calls"})
 """The finish reasons that say that the model wrote its reply to the end."""
@@ -65,6 +68,7 @@ _BY_REASON = {
     "error": RunState.ERROR,
     "length": RunState.CUT_OFF,
     "content-filter": RunState.FILTERED,
+    "limit": RunState.LIMIT,
 }
 
 
@@ -79,16 +83,17 @@ def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> 
     if last.role == "user":
         return RunOutcome(RunState.UNANSWERED)
     if last.aborted is not None:
-        return RunOutcome(RunState.STOPPED, " ".join(last.aborted.split()) or None)
+        state = RunState.INTERRUPTED if last.aborted == "interrupted" else RunState.STOPPED
+        return RunOutcome(state, " ".join(last.aborted.split()) or None)
     error = _last_error(last.parts)
     if last.finish_reason in _BY_REASON:
         return RunOutcome(_BY_REASON[last.finish_reason], error)
     if error is not None:
-        return RunOutcome(RunState.LIMIT if last.finish_reason == "other" else RunState.ERROR, error)
+        return RunOutcome(RunState.ERROR, error)
     states = {call.state for call in last.calls}
     if State.APPROVAL_REQUESTED in states:
         return RunOutcome(RunState.WAITING)
-    end = last.parts[-1] if last.parts else None
+    end = next((part for part in reversed(last.parts) if part.parent is None), None)
     is_interrupted = isinstance(end, ToolCall) and end.state is State.INTERRUPTED  # and no answer followed
     if is_unfinished or State.INPUT_STREAMING in states or is_interrupted:
         return RunOutcome(RunState.INTERRUPTED)
@@ -98,6 +103,8 @@ def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> 
 def _last_error(parts: Sequence[Part]) -> str | None:
     """Returns the error after the last text and call; None if the run went on after it."""
     for part in reversed(parts):
+        if part.parent is not None:
+            continue
         if isinstance(part, ErrorPart):
             return part.text
         if isinstance(part, TextPart | ReasoningPart | ToolCall):

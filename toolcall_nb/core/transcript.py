@@ -1,26 +1,42 @@
 """The transcript, `Transcript`: messages made of parts, as frozen values.
 
-`toolcall_nb.core.reducer` builds a transcript from events and `toolcall_nb.core.replay` turns it back into events. The
-states of a tool call and their transitions are in `toolcall_nb.core.call_states`.
+`toolcall_nb.core.parts` has the parts, `toolcall_nb.core.steps` the steps of a message. `toolcall_nb.core.reducer`
+builds a transcript from events and `toolcall_nb.core.replay` turns it back into events.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from copy import copy
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
-import msgspec
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
 
-from toolcall_nb.core.call_states import FINAL_STATES, State
-from toolcall_nb.core.calls import NO_RECORD, CallRecord, ToolCalls
-from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Missing, Object, from_dict
+from toolcall_nb.core.call_states import State
+from toolcall_nb.core.calls import ToolCalls
+from toolcall_nb.core.events import Diagnostic, Event, Object, from_dict
 from toolcall_nb.core.lazy_imports import port
+from toolcall_nb.core.parts import (
+    ORDINARY_ENDS,
+    Approval,
+    CustomPart,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Part,
+    ReasoningPart,
+    SourceDocumentPart,
+    SourceUrlPart,
+    StepStart,
+    TextPart,
+    ToolCall,
+    Value,
+    changed_call,
+)
+from toolcall_nb.core.run_outcome import RunOutcome, run_outcome
+from toolcall_nb.core.steps import Step, normal_step_starts, steps_of, unique_calls, without_nested
 from toolcall_nb.core.text import well_formed_json
 from toolcall_nb.errors import UsageError, WireError
 
@@ -37,6 +53,8 @@ __all__ = [
     "SourceDocumentPart",
     "SourceUrlPart",
     "State",
+    "Step",
+    "StepStart",
     "TextPart",
     "ToolCall",
     "ToolCalls",
@@ -47,235 +65,18 @@ __all__ = [
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
 
-class _Value(Struct, frozen=True):
-    """The base class of all values. It corrects its fields, so that every value reads back equal from its text form.
-
-    Texts and JSON values become well formed (`toolcall_nb.core.text`); an optional object without fields becomes None.
-    """
-
-    def __post_init__(self) -> None:
-        read, names = _CORRECTED[type(self)]
-        self._correct(zip(names, read(self), strict=True))
-
-    def _correct(self, fields: Iterable[tuple[str, Any]]) -> None:
-        for name, value in fields:
-            if value is None or value is MISSING or (type(value) is str and value.isascii()):
-                continue
-            if value != {}:
-                force_setattr(self, name, well_formed_json(value))
-            elif name in _OPTIONAL_OBJECTS:
-                force_setattr(self, name, None)
-
-
-class Approval(_Value, frozen=True, kw_only=True):
-    """A request for approval and, once ``approved`` is not None, the answer to it."""
-
-    id: str
-    approved: bool | None = None
-    reason: str | None = None
-    is_automatic: bool | None = None
-    signature: str | None = None
-
-
-class ToolCall(_Value, frozen=True, kw_only=True):
-    """One call of a tool.
-
-    ``input`` and ``output`` are JSON values, or `MISSING` while there is none. ``input_text`` is the text of an input
-    that is not complete. In any state but `State.OUTPUT_AVAILABLE`, ``output`` is a preliminary output.
-    ``original_input`` is the model's input where a person edited it before approving.
-
-    ``log`` is what the tool printed. ``display`` is the output as a person sees it, a MIME bundle. ``model_text``
-    is the text that the model was sent, where that is not the whole output. ``traceback`` shows where in its own code
-    the tool failed. ``extra`` keeps the fields that the vocabulary does not name. ``record`` holds times, tokens
-    and the Python value; it does not count when calls are compared, and Markdown holds it only on request.
-
-    A call is corrected where these do not hold: its id and name are not blank; with an input, its state is no longer
-    `State.INPUT_STREAMING` and ``input_text`` is empty; in `State.OUTPUT_ERROR` it has an ``error``, which may be
-    empty; in `State.OUTPUT_AVAILABLE` it has an ``output``.
-    """
-
-    id: str
-    name: str
-    state: State = State.INPUT_STREAMING
-    input: Json | Missing = MISSING
-    output: Json | Missing = MISSING
-    error: str | None = None
-    input_text: str = ""
-    original_input: Json | Missing = MISSING
-    title: str | None = None
-    open: bool | None = None
-    approval: Approval | None = None
-    log: str = ""
-    display: Object | None = None
-    model_text: str | None = None
-    traceback: str | None = None
-    provider_executed: bool | None = None
-    dynamic: bool | None = None
-    provider_metadata: Object | None = None
-    tool_metadata: Object | None = None
-    extra: Object = field(default_factory=dict)
-    record: CallRecord = field(default_factory=lambda: NO_RECORD)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._correct_together()
-
-    def _correct_together(self) -> None:
-        if not self.id.strip():
-            force_setattr(self, "id", "tool-call")
-        if not self.name.strip():
-            force_setattr(self, "name", "tool")
-        if self.input is not MISSING:
-            force_setattr(self, "input_text", "")
-            if self.state is State.INPUT_STREAMING:
-                force_setattr(self, "state", State.INPUT_AVAILABLE)
-        if self.state is State.OUTPUT_ERROR and self.error is None:
-            force_setattr(self, "error", "")
-        if self.state is State.OUTPUT_AVAILABLE and self.output is MISSING:
-            force_setattr(self, "output", None)
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the call has ended."""
-        return self.state in FINAL_STATES
-
-    @property
-    def started(self) -> float | None:
-        """The start of the call, in seconds since the start of the run; None if that was not recorded."""
-        return self.record.started
-
-    @property
-    def seconds(self) -> float | None:
-        """The duration of the call in seconds; None if that was not recorded."""
-        return self.record.seconds
-
-    @property
-    def tokens(self) -> int | None:
-        """The number of tokens that the result added to the next prompt; None if that is not known."""
-        return self.record.tokens
-
-    @property
-    def value(self) -> Any:
-        """The object that the tool returned, while the process that ran it has it; else None."""
-        return self.record.value
-
-    @property
-    def parent(self) -> str | None:
-        """The id of the call that this call ran inside of; None for a call of the run itself."""
-        parent = (self.tool_metadata or {}).get("parent")
-        return parent if isinstance(parent, str) and parent else None
-
-    def to_code(self) -> str:
-        """Returns the call as a Python expression; see `toolcall_nb.core.call_code`."""
-        from toolcall_nb.core.call_code import call_code
-
-        return call_code(self.name, {} if self.input is MISSING else self.input)
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """Shows the call in a cell as an open card."""
-        whole = Transcript((Message("assistant", (self,)),))
-        return _saved_bundle(whole, include=include, exclude=exclude, opened={self.id: True})
-
-
 def _saved_bundle(transcript: Transcript, **options: Any) -> dict[str, str]:
     bundle: dict[str, str] = port("saved_bundle")(transcript, **options)
     return bundle
 
 
-def changed_call(call: ToolCall, **changes: Any) -> ToolCall:
-    """Returns the call with other values of some fields. The others are shared: they are well formed already."""
-    changed = copy(call)
-    for name, value in changes.items():
-        force_setattr(changed, name, value)
-    changed._correct(changes.items())
-    changed._correct_together()
-    return changed
-
-
-class TextPart(_Value, frozen=True):
-    """Text, as Markdown."""
-
-    text: str
-    provider_metadata: Object | None = None
-
-
-class ReasoningPart(_Value, frozen=True):
-    """The reasoning that the model showed, as Markdown."""
-
-    text: str
-    provider_metadata: Object | None = None
-
-
-class SourceUrlPart(_Value, frozen=True):
-    """A web page that the answer is based on."""
-
-    source_id: str
-    url: str
-    title: str | None = None
-    provider_metadata: Object | None = None
-
-
-class SourceDocumentPart(_Value, frozen=True):
-    """A document that the answer is based on."""
-
-    source_id: str
-    media_type: str
-    title: str
-    filename: str | None = None
-    provider_metadata: Object | None = None
-
-
-class FilePart(_Value, frozen=True):
-    """A file, by URL (often ``data:``). ``reasoning`` is true for a file that belongs to the reasoning."""
-
-    url: str
-    media_type: str
-    provider_metadata: Object | None = None
-    reasoning: bool = False
-
-
-class DataPart(_Value, frozen=True):
-    """Data of the application under a name."""
-
-    name: str
-    data: Json
-    id: str | None = None
-
-
-class CustomPart(_Value, frozen=True):
-    """A part that only one provider knows; ``kind`` is ``provider.type``."""
-
-    kind: str
-    provider_metadata: Object | None = None
-
-
-class ErrorPart(_Value, frozen=True):
-    """An error outside a tool call; ``details`` is what the other side reported."""
-
-    text: str
-    details: str | None = None
-
-
-Part: TypeAlias = (
-    TextPart
-    | ReasoningPart
-    | ToolCall
-    | SourceUrlPart
-    | SourceDocumentPart
-    | FilePart
-    | DataPart
-    | CustomPart
-    | ErrorPart
-)
-
-_ORDINARY_ENDS = ("", "stop", "tool-calls")
-
-
-class Message(_Value, frozen=True):
+class Message(Value, frozen=True):
     """A message of one role: its parts, in order.
 
     ``finish_reason`` is None for an ordinary end (stop, tool-calls). ``aborted`` is None, or the reason (may be
-    empty) of a message that was stopped.
+    empty) of a message that was stopped. ``step_starts`` say where its steps begin; they are empty where that is
+    evident and no more is known of the steps (`toolcall_nb.core.steps`). ``repeated`` and ``injected`` are those of
+    `toolcall_nb.core.events.Start`. ``extra`` keeps the fields that the vocabulary does not name.
     """
 
     role: Role
@@ -284,28 +85,39 @@ class Message(_Value, frozen=True):
     metadata: Object = field(default_factory=dict)
     finish_reason: str | None = None
     aborted: str | None = None
+    step_starts: tuple[StepStart, ...] = ()
+    repeated: bool = False
+    injected: str | None = None
+    extra: Object = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         force_setattr(self, "parts", tuple(self.parts))
         force_setattr(self, "id", self.id or None)
-        if self.aborted is not None or self.finish_reason in _ORDINARY_ENDS:
+        if self.aborted is not None or self.finish_reason in ORDINARY_ENDS:
             force_setattr(self, "finish_reason", None)
+        if self.step_starts:
+            force_setattr(self, "step_starts", normal_step_starts(self.parts, self.step_starts))
 
     @property
     def text(self) -> str:
-        """The text parts, joined by blank lines."""
-        return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+        """The text parts, joined by blank lines, without those of nested runs."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart) and part.parent is None)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls, in order."""
+        """The tool calls, in order, with those of nested runs."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of the message, without those of nested runs: each with its parts and what is known of it."""
+        return steps_of(self)
 
     @property
     def error(self) -> str | None:
         """The text of the error with which the message ended; None without one. Errors of tools are in the calls."""
-        errors = [part.text for part in self.parts if isinstance(part, ErrorPart)]
+        errors = [part.text for part in self.parts if isinstance(part, ErrorPart) and part.parent is None]
         unnamed = "The reply ended with an error that says nothing." if self.finish_reason == "error" else None
         return errors[-1] if errors else unnamed
 
@@ -314,23 +126,12 @@ class Message(_Value, frozen=True):
         return _saved_bundle(Transcript((self,)), include=include, exclude=exclude)
 
 
-_FIELD_TYPES = (str, str | None, Json, Json | Missing, Object, Object | None)
-_FIELD_NAMES = {
-    cls: tuple(each.name for each in msgspec.structs.fields(cls) if each.type in _FIELD_TYPES)
-    for cls in _Value.__subclasses__()
-}
-_CORRECTED = {cls: (attrgetter(*names), names) for cls, names in _FIELD_NAMES.items()}
-"""The fields that are texts or JSON values: how they are read, all at once, and their names."""
-_OPTIONAL_OBJECTS = frozenset(
-    each.name for cls in _CORRECTED for each in msgspec.structs.fields(cls) if each.type == Object | None
-)
-
-
 class Transcript(Struct, frozen=True, eq=False):
     """Messages in order.
 
     ``metadata`` belongs to the whole and is the front matter of the Markdown form. ``diagnostics`` report how the
-    transcript was read; two transcripts are equal when their messages and metadata are.
+    transcript was read; two transcripts are equal when their messages and metadata are. Of calls with one id, the
+    later ones get an id of their own (`toolcall_nb.core.steps.unique_calls`).
 
     It is a sequence of its messages: a slice is a transcript with the same metadata, and ``+`` puts the messages of
     two transcripts behind each other, with the metadata of both; where both have a field, the first one's stays.
@@ -343,6 +144,17 @@ class Transcript(Struct, frozen=True, eq=False):
     def __post_init__(self) -> None:
         if self.metadata:
             force_setattr(self, "metadata", well_formed_json(self.metadata))
+        if self.messages:
+            force_setattr(self, "messages", unique_calls(self.messages))
+
+    @classmethod
+    def of_unique_calls(
+        cls, messages: tuple[Message, ...], metadata: Object, diagnostics: tuple[Diagnostic, ...]
+    ) -> Transcript:
+        """Returns the transcript of messages whose calls have ids of their own, which is not looked into again."""
+        transcript = cls((), metadata, diagnostics)
+        force_setattr(transcript, "messages", messages)
+        return transcript
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Transcript):
@@ -384,8 +196,18 @@ class Transcript(Struct, frozen=True, eq=False):
 
     @property
     def calls(self) -> ToolCalls:
-        """The tool calls by id, in order. Of calls with the same id in two messages, it holds the later one."""
+        """The tool calls by id, in order, with those of nested runs."""
         return ToolCalls((call for message in self.messages for call in message.calls), self.messages)
+
+    @property
+    def top_level(self) -> Transcript:
+        """The transcript without what ran inside its calls: their own calls, texts and steps."""
+        return Transcript(tuple(map(without_nested, self.messages)), self.metadata, self.diagnostics)
+
+    @property
+    def outcome(self) -> RunOutcome:
+        """How the run ended, and the error that ended it; see `toolcall_nb.core.run_outcome`."""
+        return run_outcome(self.messages)
 
     @classmethod
     def from_events(cls, events: Iterable[Event | Mapping[str, Any]]) -> Transcript:

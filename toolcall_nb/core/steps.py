@@ -1,0 +1,227 @@
+"""The steps of a message, `steps_of`, and the calls inside calls: what ran where, as every writer needs it.
+
+A step is one request to the model and its reply. A message's `StepStart` values say where its steps begin, and in which
+call, where one belongs to a nested run. Without one, its steps are evident: text or reasoning that follows a call of
+the program's own tools was written with the results of the calls, so it begins the next step.
+
+`unique_call_id` gives the calls of a transcript ids of their own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
+
+from toolcall_nb.core.events import Object
+from toolcall_nb.core.parts import Part, ReasoningPart, StepStart, TextPart, ToolCall
+
+if TYPE_CHECKING:
+    from toolcall_nb.core.transcript import Message
+
+
+class Step(NamedTuple):
+    """One request to the model: the ``parts`` of its reply, and what is known of it. Unknown values are None."""
+
+    parts: tuple[Part, ...]
+    start: StepStart
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls of the reply."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def text(self) -> str:
+        """The texts of the reply, joined by blank lines."""
+        return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that made the request."""
+        return self.start.agent
+
+    @property
+    def model(self) -> str | None:
+        """The model that replied."""
+        return self.start.model
+
+    @property
+    def usage(self) -> Object | None:
+        """The tokens, under the names of `toolcall_nb.core.usage.TOKEN_COUNTS`."""
+        return self.start.usage
+
+    @property
+    def finish_reason(self) -> str:
+        """The reason why the reply ended; ``tool-calls`` or ``stop`` for an ordinary end."""
+        is_called = any(not call.provider_executed for call in self.calls)
+        return self.start.finish_reason or ("tool-calls" if is_called else "stop")
+
+    @property
+    def response_id(self) -> str | None:
+        """The provider's id of the reply."""
+        return self.start.response_id
+
+    @property
+    def started(self) -> float | None:
+        """The time of the request, in seconds since the start of the run."""
+        return self.start.record.started
+
+    @property
+    def seconds(self) -> float | None:
+        """The time from the request to the end of the reply, in seconds."""
+        return self.start.record.seconds
+
+
+def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
+    """Returns the steps of the message, or those of the run inside the call ``parent``; none if there is nothing.
+
+    Of a message with one step, the message's metadata say the model and the usage, where the step does not.
+    """
+    numbered = [*_level(message.parts, parent)]
+    starts = [start for start in message.step_starts if start.parent == parent]
+    if not starts:
+        starts = [StepStart(at=number) for number in _evident_places(numbered)]
+    if not starts:
+        return ()
+    numbers = [number for number, _ in numbered]
+    places = [bisect_left(numbers, start.at) for start in starts]
+    steps = [
+        Step(tuple(part for _, part in numbered[first:end]), start)
+        for start, (first, end) in zip(starts, pairwise([*places, len(numbered)]), strict=True)
+    ]
+    if len(steps) == 1 and parent is None and message.role == "assistant":
+        model, usage = message.metadata.get("model"), message.metadata.get("usage")
+        start = replace(
+            starts[0],
+            model=starts[0].model or (model if isinstance(model, str) else None),
+            usage=starts[0].usage or (usage if isinstance(usage, dict) else None),
+            finish_reason=starts[0].finish_reason or message.finish_reason,
+        )
+        return (Step(steps[0].parts, start),)
+    return tuple(steps)
+
+
+def without_nested(message: Message) -> Message:
+    """Returns the message without what ran inside its calls."""
+    kept = [number for number, _ in _level(message.parts, None)]
+    if len(kept) == len(message.parts):
+        return message
+    starts = [_at(start, bisect_left(kept, start.at)) for start in message.step_starts if start.parent is None]
+    return replace(message, parts=tuple(message.parts[number] for number in kept), step_starts=tuple(starts))
+
+
+def normal_step_starts(parts: Sequence[Part], starts: Iterable[StepStart]) -> tuple[StepStart, ...]:
+    """Returns the starts in the one form that says the same: none where the steps are evident and no more is known.
+
+    Each is at a part of its own run. An empty step of which nothing is known is left out. Where there are any, the
+    first part of the message begins a step.
+    """
+    by_run: dict[str | None, list[StepStart]] = {}
+    for start in sorted(starts, key=lambda each: each.at):
+        by_run.setdefault(start.parent, []).append(start)
+    kept: list[StepStart] = []
+    for parent, of_run in by_run.items():
+        numbered = [*_level(parts, parent)]
+        kept += _normal_starts(numbered, of_run, len(parts), is_nested=parent is not None)
+    return tuple(sorted(kept, key=lambda start: start.at))
+
+
+def _normal_starts(
+    numbered: Sequence[tuple[int, Part]], starts: Sequence[StepStart], count: int, *, is_nested: bool
+) -> list[StepStart]:
+    numbers = [number for number, _ in numbered]
+    places = [*numbers, count]
+    placed = [_at(start, places[bisect_left(numbers, start.at)]) for start in starts]
+    last = StepStart(at=count)
+    kept = [start for start, after in pairwise([*placed, last]) if start.is_known or start.at < after.at]
+    if not is_nested and not any(start.is_known for start in kept):
+        begun = [start.at for start in kept]
+        if begun[:1] != numbers[:1]:
+            begun = [*numbers[:1], *begun]
+        if begun == [*_evident_places(numbered)]:
+            return []
+    if kept and numbers and kept[0].at > numbers[0] and not is_nested:
+        kept.insert(0, StepStart(at=numbers[0]))
+    return kept
+
+
+def _at(start: StepStart, place: int) -> StepStart:
+    return start if start.at == place else replace(start, at=place)
+
+
+def _evident_places(numbered: Iterable[tuple[int, Part]]) -> Iterator[int]:
+    """Yields the numbers of the parts that begin a step, where nothing says so: text after calls does."""
+    was_called: bool | None = None
+    for number, part in numbered:
+        is_written = isinstance(part, TextPart | ReasoningPart)
+        if was_called is None or (was_called and is_written):
+            yield number
+            was_called = False
+        was_called = was_called or (isinstance(part, ToolCall) and not part.provider_executed)
+
+
+def _level(parts: Sequence[Part], parent: str | None) -> Iterator[tuple[int, Part]]:
+    """Yields the parts of the run itself, or of that inside the call ``parent``, with their numbers.
+
+    A part whose parent is none of the calls before it belongs to the run itself.
+    """
+    calls: set[str] = set()
+    for number, part in enumerate(parts):
+        around = part.parent
+        if (around if around in calls else None) == parent:
+            yield number, part
+        if isinstance(part, ToolCall):
+            calls.add(part.id)
+
+
+# The ids of calls -------------------------------------------------------------------------------------------------
+
+
+def unique_call_id(call_id: str, taken: Container[str]) -> str:
+    """Returns an id that is not taken: this one, or this one with a number after it."""
+    unique, number = call_id, 2
+    while unique in taken:
+        unique = f"{call_id}-{number}"
+        number += 1
+    return unique
+
+
+def unique_calls(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """Returns the messages; of calls with one id, the later ones get new ids, and keep theirs as ``provider_id``."""
+    ids = [call.id for message in messages for call in message.calls]
+    if len(set(ids)) == len(ids):
+        return tuple(messages)
+    taken: set[str] = set()
+    changed: list[Message] = []
+    for message in messages:
+        renamed: dict[str, str] = {}
+        parts = []
+        for part in message.parts:
+            part = _below(part, renamed)
+            if isinstance(part, ToolCall):
+                unique = unique_call_id(part.id, taken)
+                taken.add(unique)
+                renamed[part.id] = unique
+                if unique != part.id:
+                    part = replace(part, id=unique, provider_id=part.provider_id or part.id)
+            parts.append(part)
+        starts = tuple(
+            replace(start, parent=renamed.get(start.parent, start.parent)) if start.parent else start
+            for start in message.step_starts
+        )
+        changed.append(replace(message, parts=tuple(parts), step_starts=starts))
+    return tuple(changed)
+
+
+def _below(part: Part, renamed: dict[str, str]) -> Part:
+    """Returns the part with the new id of the call that it is inside of."""
+    parent = renamed.get(part.parent) if part.parent is not None else None
+    if parent is None or parent == part.parent:
+        return part
+    if isinstance(part, ToolCall):
+        return replace(part, tool_metadata={**(part.tool_metadata or {}), "parent": parent})
+    return replace(part, parent=parent)
