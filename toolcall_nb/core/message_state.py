@@ -125,7 +125,7 @@ class MessageState(Struct, frozen=True):
     step_start: int = 0  # key of the first slot of this step, where it is one of the run itself
     seam_block: str | None = None  # id of the open block that holds only blank lines
     seam: str = ""
-    repeated: bool = False
+    repeated: bool | None = None
     injected: str | None = None
     extra: Object = field(default_factory=dict)
 

@@ -187,7 +187,7 @@ class TranscriptBuilder:
             message = self._begin(role)
         metadata = _with_metadata(message, event.message_metadata)
         injected = message.injected if event.injected is None else event.injected
-        about: Object = {"repeated": message.repeated or bool(event.repeated), "injected": injected}
+        about: Object = {"repeated": message.repeated or event.repeated, "injected": injected}
         extra = {**message.extra, **event.extra}
         return self._change(message, id=event.message_id or message.id, metadata=metadata, extra=extra, **about)
 
@@ -655,7 +655,7 @@ _HANDLERS: Mapping[type, Callable[[TranscriptBuilder, Any], Touched | None]] = {
     ev.ToolRetracted: TranscriptBuilder._retract,
     ev.SourceUrl: _adds(SourceUrlPart),
     ev.SourceDocument: _adds(SourceDocumentPart),
-    ev.File: _adds(FilePart),
+    ev.File: _adds(FilePart, reasoning=False),
     ev.ReasoningFile: _adds(FilePart, reasoning=True),
     ev.Custom: _adds(CustomPart),
     ev.Data: TranscriptBuilder._data,

@@ -34,7 +34,7 @@ def message_events(message: Message, *, timings: bool = False) -> Iterator[Event
         message_id=message.id,
         message_metadata=message.metadata or None,
         role=role,
-        repeated=message.repeated or None,
+        repeated=message.repeated,
         injected=message.injected,
         extra=message.extra,
     )
@@ -165,14 +165,19 @@ def call_events(call: ToolCall) -> Iterator[Event]:
             yield ev.ToolInterrupted(call.id)
 
 
+_ANSWER_FIELDS = ("id", "approved", "reason")
+
+
+def approval_request(approval: Approval, call_id: str) -> ev.ToolApprovalRequest:
+    """Returns the event that asks for the approval."""
+    asked = {name: getattr(approval, name) for name in approval.__struct_fields__ if name not in _ANSWER_FIELDS}
+    return ev.ToolApprovalRequest(approval.id, call_id, **asked)
+
+
 def _approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:
     """Yields the request for approval, the edited input if any, and the answer."""
-    asked = {name: getattr(approval, name) for name in approval.__struct_fields__ if name not in _ANSWER_FIELDS}
-    yield ev.ToolApprovalRequest(approval.id, call.id, **asked)
+    yield approval_request(approval, call.id)
     if call.original_input is not MISSING:
         yield ev.ToolInputAvailable(call.id, call.name, call.input)
     if approval.approved is not None:
         yield ev.ToolApprovalResponse(approval.id, approval.approved, approval.reason)
-
-
-_ANSWER_FIELDS = ("id", "approved", "reason")

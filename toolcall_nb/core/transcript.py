@@ -86,7 +86,7 @@ class Message(Value, frozen=True):
     finish_reason: str | None = None
     aborted: str | None = None
     step_starts: tuple[StepStart, ...] = ()
-    repeated: bool = False
+    repeated: bool | None = None
     injected: str | None = None
     extra: Object = field(default_factory=dict)
 
@@ -94,6 +94,7 @@ class Message(Value, frozen=True):
         super().__post_init__()
         force_setattr(self, "parts", tuple(self.parts))
         force_setattr(self, "id", self.id or None)
+        force_setattr(self, "repeated", self.repeated or None)
         if self.aborted is not None or self.finish_reason in ORDINARY_ENDS:
             force_setattr(self, "finish_reason", None)
         if self.step_starts:

@@ -17,7 +17,8 @@ Besides ``tool`` there are these kinds. ``user``, ``system`` and ``assistant`` b
 parts that follow are its parts. ``text``, ``reasoning`` and ``stream-error`` quote text. ``source-url``,
 ``source-document``, ``file``, ``reasoning-file``, ``data`` and ``custom`` hold the fields of the chunk of that name as
 YAML. With ``as=yaml`` in its header, a message or a text has a YAML body of fields instead of quoted text. A ``text``
-without a body separates two neighbouring texts.
+without a body separates two neighbouring texts. ``parent=ID`` in the header of a text says that it was written inside
+the call with this id. Step marks (`toolcall_nb.markdown.step_marks`) say where steps begin that are not evident.
 
 A live stream reads ``tool`` only. A document without callouts is one message of the assistant. The rules, each with an
 example, are in docs/format.md.
@@ -27,16 +28,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.parts import ErrorPart, Part, ReasoningPart, TextPart
 from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.replay import part_events
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import WireError
 from toolcall_nb.markdown.characters import CharacterReader
 from toolcall_nb.markdown.front_matter import split_front_matter
 from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, scan
+from toolcall_nb.markdown.step_marks import StepMark, split_marks
 from toolcall_nb.markdown.tool_events import TextBlocks, ToolEvents
 from toolcall_nb.markdown.yaml_text import BodyError, load_body
 
@@ -44,6 +47,9 @@ MESSAGE_KINDS = ("user", "system", "assistant")
 TEXT_KINDS = ("text", "reasoning", "stream-error")
 CHUNK_KINDS = ("source-url", "source-document", "file", "reasoning-file", "data", "custom")
 CALLOUT_KINDS = ("tool", *MESSAGE_KINDS, *TEXT_KINDS, *CHUNK_KINDS)
+
+HEADER_FIELDS = ("parent", "injected", "repeated")
+"""The fields of a text or a message that its header may have beside quoted text."""
 
 _FINAL_LINE_END = re.compile(r"(?:\r\n?|\n)\Z")
 
@@ -61,16 +67,22 @@ def read_transcript(text: str) -> Transcript:
     return Transcript(read.messages, document.metadata, read.diagnostics)
 
 
+def segments_of(text: str) -> Iterator[Segment | StepMark]:
+    """Yields the segments of a whole document, and the step marks between them."""
+    for segment in scan(text, CALLOUT_KINDS):
+        yield from split_marks(segment) if isinstance(segment, Text) else (segment,)
+
+
 class _Reader:
     """Turns the segments of a document into the events of its messages."""
 
     def __init__(self) -> None:
         self._is_open = False
-        self._begin_blocks()
+        self._begin_blocks(0)
 
     def read(self, text: str, skipped_lines: int) -> Iterator[Event]:
         """Yields the events of the whole document; line numbers count from the document's first line."""
-        for segment in scan(text, CALLOUT_KINDS):
+        for segment in segments_of(text):
             for event in self._read(segment):
                 if isinstance(event, ev.Diagnostic) and event.line:
                     yield ev.Diagnostic(event.message, event.action, event.line + skipped_lines, event.column)
@@ -78,12 +90,14 @@ class _Reader:
                     yield event
         yield from self._finish()
 
-    def _begin_blocks(self) -> None:
+    def _begin_blocks(self, count: int) -> None:
         self._blocks = TextBlocks()
-        self._tools = ToolEvents(self._blocks)
+        self._tools = ToolEvents(self._blocks, count)
 
-    def _read(self, segment: Segment) -> Iterator[Event]:
+    def _read(self, segment: Segment | StepMark) -> Iterator[Event]:
         match segment:
+            case StepMark():
+                yield from self._part([*segment.events])
             case Text():
                 if segment.text.strip(" \t\r\n"):
                     yield from self._open()
@@ -124,12 +138,19 @@ class _Reader:
         yield from self._finish()
         self._is_open = True
         wire_role = None if role == "assistant" else role
-        yield ev.Start(message_id=fields.get("id"), message_metadata=fields.get("metadata"), role=wire_role)
+        yield ev.Start(
+            message_id=fields.get("id"),
+            message_metadata=fields.get("metadata"),
+            role=wire_role,
+            repeated=fields.get("repeated"),
+            injected=fields.get("injected"),
+            extra=fields.get("extra") or {},
+        )
         is_aborted = fields.get("aborted") is not None
         finish = ev.Finish(finish_reason=fields.get("finishReason") or "stop")
         self._end: Event = ev.Abort(reason=fields["aborted"]) if is_aborted else finish
         if text is not None:
-            yield from self._part(_text_part("text", text, fields))
+            yield from self._part(_text_part("text", text, {"providerMetadata": fields.get("providerMetadata")}))
             yield from self._finish()
 
     def _part(self, events: list[Event]) -> Iterator[Event]:
@@ -148,18 +169,22 @@ class _Reader:
             self._is_open = False
             yield from self._blocks.close()
             yield self._end
-        self._begin_blocks()
+        self._begin_blocks(self._tools.count)
 
 
 def _text_and_fields(closed: CalloutClosed) -> tuple[str | None, Object]:
     """Returns the text that a callout quotes (None: it has no body), and its fields."""
-    if closed.header.assigned.get("as") == "yaml":
+    assigned = closed.header.assigned
+    if assigned.get("as") == "yaml":
         fields = load_body(closed.body).fields
         for key, kind in _FIELD_TYPES.items():
             if not isinstance(fields.get(key), (kind, type(None))):
                 raise BodyError(f"{key!r} should be a {kind.__name__}")
         return fields.get("text"), fields
-    return (closed.body.removesuffix("\n") if closed.body else None), {}
+    named: Object = {name: assigned[name] for name in HEADER_FIELDS if name in assigned}
+    if "repeated" in named:
+        named["repeated"] = named["repeated"] != "false"
+    return (closed.body.removesuffix("\n") if closed.body else None), named
 
 
 _FIELD_TYPES: dict[str, type] = {
@@ -170,17 +195,24 @@ _FIELD_TYPES: dict[str, type] = {
     "aborted": str,
     "providerMetadata": dict,
     "details": str,
+    "parent": str,
+    "repeated": bool,
+    "injected": str,
+    "extra": dict,
 }
 
 
 def _text_part(kind: str, text: str, fields: Object) -> list[Event]:
-    metadata: Any = fields.get("providerMetadata")
-    if kind == "stream-error":
-        return [ev.Error(text, fields.get("details"))]
-    if kind == "reasoning":
-        block = "reasoning"
-        return [ev.ReasoningStart(block, metadata), ev.ReasoningDelta(block, text), ev.ReasoningEnd(block)]
-    return [ev.TextStart("quoted", metadata), ev.TextDelta("quoted", text), ev.TextEnd("quoted")]
+    metadata, parent, extra = fields.get("providerMetadata"), fields.get("parent"), fields.get("extra") or {}
+    part: Part
+    match kind:
+        case "stream-error":
+            part = ErrorPart(text, fields.get("details"), parent=parent, extra=extra)
+        case "reasoning":
+            part = ReasoningPart(text, metadata, parent=parent, extra=extra)
+        case _:
+            part = TextPart(text, metadata, parent=parent, extra=extra)
+    return [*part_events(part, "quoted")]
 
 
 def _chunk(kind: str, fields: Object) -> Event:

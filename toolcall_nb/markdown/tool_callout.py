@@ -8,8 +8,8 @@ in ``extra``, with a diagnostic if its key is a known one.
 These fields are additions to the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText``
 (the text of an input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``,
 ``modelText``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
-``dynamic``, ``providerMetadata``, ``toolMetadata``, ``times`` (of the run, in seconds); and the states of approval,
-denial and interruption.
+``dynamic``, ``providerMetadata``, ``toolMetadata``, ``providerId``, ``times`` (of the run, in seconds); and the states
+of approval, denial and interruption.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ _TYPED: dict[str, tuple[str, type]] = {
     "dynamic": ("dynamic", bool),
     "providerMetadata": ("provider_metadata", dict),
     "toolMetadata": ("tool_metadata", dict),
+    "providerId": ("provider_id", str),
 }
 APPROVAL_FIELDS: dict[str, tuple[str, type]] = {
     "id": ("id", str),
@@ -49,6 +50,12 @@ APPROVAL_FIELDS: dict[str, tuple[str, type]] = {
     "reason": ("reason", str),
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
+    "title": ("title", str),
+    "message": ("message", str),
+    "askedBy": ("asked_by", str),
+    "rule": ("rule", str),
+    "responseSchema": ("response_schema", dict),
+    "expiresAt": ("expires_at", str),
 }
 """The fields of an approval in a callout, with their attributes and types."""
 _TIMES = ("started", "seconds", "tokens")
@@ -59,10 +66,10 @@ CALLOUT_FIELDS = SEED_CALLOUT_FIELDS.union(
 
 
 class CalloutIds:
-    """The ids of the callouts of one message."""
+    """The ids of the callouts of one message. ``count`` is the number of callouts so far, with those before it."""
 
-    def __init__(self) -> None:
-        self._count = 0
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
         self._used: set[str] = set()
 
     def __contains__(self, call_id: str) -> bool:
@@ -70,14 +77,14 @@ class CalloutIds:
 
     def fallback(self) -> str:
         """Returns ``tool-call-N`` for the next callout: N counts callouts and skips used ids."""
-        number = self._count + 1
+        number = self.count + 1
         while f"tool-call-{number}" in self._used:
             number += 1
         return f"tool-call-{number}"
 
     def add(self, call_id: str | None) -> None:
         """Counts a callout and reserves its id; ``call_id`` is None if the callout cannot be read."""
-        self._count += 1
+        self.count += 1
         if call_id is not None:
             self._used.add(call_id)
 
@@ -106,6 +113,7 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     dynamic: bool | None = None
     provider_metadata: Object | None = None
     tool_metadata: Object | None = None
+    provider_id: str | None = None
     extra: Object = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     fields: Object = field(default_factory=dict)

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
+from toolcall_nb.core.replay import approval_request
 from toolcall_nb.core.transcript import State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, UnreadableHeader
@@ -122,16 +123,21 @@ class TextBlocks:
 
 
 class ToolEvents:
-    """Turns the segments of one message into events."""
+    """Turns the segments of one message into events. ``count`` is the number of callouts before it."""
 
-    def __init__(self, blocks: TextBlocks) -> None:
+    def __init__(self, blocks: TextBlocks, count: int = 0) -> None:
         self._blocks = blocks
-        self._ids = CalloutIds()
+        self._ids = CalloutIds(count)
         self._started: set[str] = set()
         self._provisional = ""
         self._input = StreamedInput()
         self._updates = False
         self._kept_as_text = False  # whether the last callout could not be read: its text continues
+
+    @property
+    def count(self) -> int:
+        """The number of callouts so far, with those before the message."""
+        return self._ids.count
 
     def read(self, segment: Segment) -> list[Event]:
         """Returns the events of ``segment``. All callouts are read as tool callouts."""
@@ -192,6 +198,7 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         "provider_metadata": callout.provider_metadata,
         "tool_metadata": callout.tool_metadata,
         "dynamic": callout.dynamic,
+        "provider_id": callout.provider_id,
         "extra": callout.extra,
     }
     is_streaming = callout.state is State.INPUT_STREAMING and callout.output is MISSING and callout.error is None
@@ -202,7 +209,7 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         yield ev.ToolInputStart(callout.id, callout.name, **fields)  # the text has a field of its own
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     if (approval := callout.approval) is not None:
-        yield ev.ToolApprovalRequest(approval.id, callout.id, approval.is_automatic, approval.signature)
+        yield approval_request(approval, callout.id)
         if callout.is_edited:
             yield ev.ToolInputAvailable(callout.id, callout.name, callout.input)
         if approval.approved is not None:
