@@ -45,7 +45,9 @@ from toolcall_nb.core.steps import unique_call_id
 from toolcall_nb.core.transcript import Message, Role, State, Transcript
 
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
-_INPUT_FIELDS = ("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata")
+_INPUT_FIELDS = (
+    *("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata", "provider_id"),
+)
 _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_metadata")
 _APPROVAL_FIELDS = (
     *("is_automatic", "signature", "title", "message", "asked_by", "rule", "response_schema", "expires_at"),
@@ -366,12 +368,12 @@ class TranscriptBuilder:
             unique_id = call_id
             if call_id in self._ids_before or call_id in self._keys:
                 unique_id = self._unique_id(call_id)
-            provider_id = event.provider_id or (call_id if unique_id != call_id else None)
+            if unique_id != call_id:
+                changes.setdefault("provider_id", call_id)
             call = ToolCall(
                 id=unique_id,
                 name=event.tool_name,
                 state=state,
-                provider_id=provider_id,
                 extra={**event.extra},
                 record=record,
                 **self._below(changes),
