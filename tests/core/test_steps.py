@@ -17,6 +17,7 @@ from toolcall_nb.core.transcript import (
     Message,
     Part,
     ReasoningPart,
+    Role,
     State,
     StepStart,
     TextPart,
@@ -184,8 +185,9 @@ def test_the_same_id_in_a_later_turn_or_step_is_another_call() -> None:
 
 def test_events_and_parents_find_the_call_that_has_another_id_here() -> None:
     inner = ev.ToolInputAvailable("b", "look", {}, tool_metadata={"parent": "a"})
-    turn = [ev.Start(), ev.ToolInputAvailable("a", "x", {}), inner, ev.TextDelta("t", "said", parent="a")]
-    transcript = Transcript.from_events([*turn, *[ev.Finish()], *turn, ev.ToolOutputAvailable("a", 1), ev.Finish()])
+    said = ev.TextDelta("t", "said", parent="a")
+    turn: list[Event] = [ev.Start(), ev.ToolInputAvailable("a", "x", {}), inner, said]
+    transcript = Transcript.from_events([*turn, ev.Finish(), *turn, ev.ToolOutputAvailable("a", 1), ev.Finish()])
     last = transcript.messages[-1]
     assert [(part.parent, getattr(part, "id", None)) for part in last.parts] == [
         (None, "a-2"),
@@ -197,7 +199,7 @@ def test_events_and_parents_find_the_call_that_has_another_id_here() -> None:
 
 
 def test_a_result_that_comes_late_is_that_of_the_last_call_with_the_id() -> None:
-    asked = [ev.Start(), ev.ToolInputAvailable("a", "x", {}), ev.Finish()]
+    asked: list[Event] = [ev.Start(), ev.ToolInputAvailable("a", "x", {}), ev.Finish()]
     transcript = Transcript.from_events([*asked, *asked, ev.ToolOutputAvailable("a", 1)])
     assert [each.state.value for each in transcript.calls.values()] == ["input-available", "output-available"]
 
@@ -238,9 +240,10 @@ def messages(draw: st.DrawFn) -> Message:
         st.builds(call, st.sampled_from(["1", "2", "3"]), parent),
     )
     parts: list[Part] = draw(st.lists(part, max_size=5))
-    about = {"injected": draw(st.sampled_from([None, None, "", "skill"])), "repeated": draw(st.booleans())}
-    role = draw(st.sampled_from(["assistant", "assistant", "user"]))
-    return Message(role, tuple(parts), step_starts=tuple(draw(st.lists(starts(len(parts)), max_size=4))), **about)
+    injected, repeated = draw(st.sampled_from([None, None, "", "skill"])), draw(st.booleans())
+    role: Role = draw(st.sampled_from(["assistant", "assistant", "user"]))
+    begun = tuple(draw(st.lists(starts(len(parts)), max_size=4)))
+    return Message(role, tuple(parts), step_starts=begun, injected=injected, repeated=repeated)
 
 
 @given(st.lists(messages(), max_size=3))
@@ -253,6 +256,7 @@ def test_steps_and_nested_runs_read_back(written: list[Message]) -> None:
 @given(messages())
 def test_the_steps_of_a_message_are_all_its_own_parts_in_order(message: Message) -> None:
     assert normal_step_starts(message.parts, message.step_starts) == message.step_starts
+    [message] = Transcript((message,)).messages
     [top] = Transcript((message,)).top_level.messages
     assert [part for each in steps_of(message) for part in each.parts] == [*top.parts]
     assert [each.parts for each in steps_of(top)] == [each.parts for each in steps_of(message)]

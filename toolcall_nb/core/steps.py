@@ -127,7 +127,7 @@ def normal_step_starts(parts: Sequence[Part], starts: Iterable[StepStart]) -> tu
     for parent, of_run in by_run.items():
         numbered = [*_level(parts, parent)]
         kept += _normal_starts(numbered, of_run, len(parts), is_nested=parent is not None)
-    return tuple(sorted(kept, key=lambda start: start.at))
+    return tuple(sorted(kept, key=lambda start: (start.at, start.parent or "")))
 
 
 def _normal_starts(
