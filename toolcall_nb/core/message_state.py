@@ -135,7 +135,9 @@ class MessageState(Struct, frozen=True):
         starts: tuple[StepStart, ...] = ()
         if self.steps:
             keys = [slot.key for slot in self.slots]
-            starts = tuple(replace(start, at=bisect_left(keys, key)) for key, start in self.steps)
+            places = [bisect_left(keys, key) for key, _ in self.steps]
+            placed = zip(self.steps, places, strict=True)
+            starts = tuple(start if start.at == at else replace(start, at=at) for (_, start), at in placed)
         return Message(
             self.role,
             parts,

@@ -230,7 +230,7 @@ class TranscriptBuilder:
         message = self._message()
         parent, key = self._parent(event), message.next_key
         record = self._records.get(step_record_name(event.parent), NO_RECORD)
-        start = StepStart(parent=parent, agent=event.agent, extra={**event.extra}, record=record)
+        start = StepStart(at=key, parent=parent, agent=event.agent, extra={**event.extra}, record=record)
         step_start = key if parent is None else message.step_start
         self._change(message, steps=(*message.steps, (key, start)), step_start=step_start)
 
