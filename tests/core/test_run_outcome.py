@@ -40,7 +40,9 @@ def answer(*parts: Part, **about: Any) -> list[Message]:
         (answer(HI, ERROR), "error"),
         (answer(ERROR), "error"),
         (answer(ERROR, HI), "done"),  # it went on
-        (answer(HI, ERROR, finish_reason="other"), "limit"),
+        (answer(HI, ERROR, finish_reason="limit"), "limit"),
+        (answer(HI, ERROR, finish_reason="other"), "error"),
+        (answer(HI, aborted="interrupted"), "interrupted"),
         (answer(HI, aborted=""), "stopped"),
         (answer(ERROR, aborted="timed out"), "stopped"),
         (answer(call(State.INPUT_AVAILABLE, input={})), "done"),

@@ -170,7 +170,9 @@ class ToolCall(Value, frozen=True, kw_only=True):
     @property
     def parent(self) -> str | None:
         """The id of the call that this call ran inside of; None for a call of the run itself."""
-        parent = (self.tool_metadata or {}).get("parent")
+        if self.tool_metadata is None:
+            return None
+        parent = self.tool_metadata.get("parent")
         return parent if isinstance(parent, str) and parent else None
 
     def to_code(self) -> str:
@@ -300,10 +302,11 @@ class StepStart(_Part, frozen=True, kw_only=True):
     @property
     def is_known(self) -> bool:
         """Whether anything is known of the step beside its place and its times."""
-        return any(value is not None for value in _what_is_known(self)) or bool(self.extra)
+        return _what_is_known(self) != _NOTHING or bool(self.extra)
 
 
 _what_is_known = attrgetter("agent", "model", "usage", "cost", "finish_reason", "response_id", "provider_metadata")
+_NOTHING = (None,) * 7
 
 Part: TypeAlias = (
     TextPart

@@ -81,7 +81,7 @@ def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
 
     Of a message with one step, the message's metadata say the model and the usage, where the step does not.
     """
-    numbered = [*_level(message.parts, parent)]
+    numbered = _level(message.parts, parent)
     starts = [start for start in message.step_starts if start.parent == parent]
     if not starts:
         starts = [StepStart(at=number) for number in _evident_places(numbered)]
@@ -125,7 +125,7 @@ def normal_step_starts(parts: Sequence[Part], starts: Iterable[StepStart]) -> tu
         by_run.setdefault(start.parent, []).append(start)
     kept: list[StepStart] = []
     for parent, of_run in by_run.items():
-        numbered = [*_level(parts, parent)]
+        numbered = _level(parts, parent)
         kept += _normal_starts(numbered, of_run, len(parts), is_nested=parent is not None)
     return tuple(sorted(kept, key=lambda start: (start.at, start.parent or "")))
 
@@ -137,8 +137,10 @@ def _normal_starts(
     places = [*numbers, count]
     placed = [_at(start, places[bisect_left(numbers, start.at)]) for start in starts]
     last = StepStart(at=count)
-    kept = [start for start, after in pairwise([*placed, last]) if start.is_known or start.at < after.at]
-    if not is_nested and not any(start.is_known for start in kept):
+    are_known = [start.is_known for start in placed]
+    pairs = zip(pairwise([*placed, last]), are_known, strict=True)
+    kept = [start for (start, after), is_known in pairs if is_known or start.at < after.at]
+    if not is_nested and not any(are_known):
         begun = [start.at for start in kept]
         if begun[:1] != numbers[:1]:
             begun = [*numbers[:1], *begun]
@@ -155,27 +157,33 @@ def _at(start: StepStart, place: int) -> StepStart:
 
 def _evident_places(numbered: Iterable[tuple[int, Part]]) -> Iterator[int]:
     """Yields the numbers of the parts that begin a step, where nothing says so: text after calls does."""
-    was_called: bool | None = None
-    for number, part in numbered:
-        is_written = isinstance(part, TextPart | ReasoningPart)
-        if was_called is None or (was_called and is_written):
+    was_called = False
+    for place, (number, part) in enumerate(numbered):
+        kind = type(part)
+        begins = was_called and (kind is TextPart or kind is ReasoningPart)
+        if begins or place == 0:
             yield number
             was_called = False
-        was_called = was_called or (isinstance(part, ToolCall) and not part.provider_executed)
+        if type(part) is ToolCall and not part.provider_executed:
+            was_called = True
 
 
-def _level(parts: Sequence[Part], parent: str | None) -> Iterator[tuple[int, Part]]:
-    """Yields the parts of the run itself, or of that inside the call ``parent``, with their numbers.
+def _level(parts: Sequence[Part], parent: str | None) -> list[tuple[int, Part]]:
+    """Returns the parts of the run itself, or of that inside the call ``parent``, with their numbers.
 
     A part whose parent is none of the calls before it belongs to the run itself.
     """
+    if all(part.parent is None for part in parts):  # as most are
+        return list(enumerate(parts)) if parent is None else []
+    level = []
     calls: set[str] = set()
     for number, part in enumerate(parts):
         around = part.parent
         if (around if around in calls else None) == parent:
-            yield number, part
+            level.append((number, part))
         if isinstance(part, ToolCall):
             calls.add(part.id)
+    return level
 
 
 # The ids of calls -------------------------------------------------------------------------------------------------
