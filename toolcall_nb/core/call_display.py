@@ -3,8 +3,8 @@
 The bundle's MIME types are the result's own view. Under `DISPLAYED` is a list with one MIME bundle for each call of
 ``display()`` and ``plt.show()`` while the tool ran: `with_displayed_bundles` adds it, `displayed_bundles` reads it.
 
-`sent_contents` returns the texts and pictures that the model is sent. When a call ends, its ``tool_metadata`` notes under
-`SENT_AS` whether the model that called is sent pictures or text.
+`sent_contents` returns the texts and pictures that the model is sent. When a call ends, its ``tool_metadata`` notes
+under `SENT_AS` whether the model that called is sent pictures or text.
 """
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any
 
 
 def _forms(value: Any, expression: str, limit: int) -> Outcome:
-    """Returns the output, the display, the contents and the model's text of a value; a notice if that takes too long."""
+    """Returns the outcome with the forms of a value; with a notice as output if they take too long."""
 
     def forms() -> Outcome:
         max_text = max(limit, MAX_TEXT)

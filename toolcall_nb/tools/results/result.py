@@ -145,7 +145,7 @@ def output_and_display(
 
 
 def result_contents(value: Any, expression: str = "", max_text: int = MAX_TEXT) -> list[Object] | None:
-    """Returns the bounded pieces of what a tool returned: of a `Result`, or of a list or a tuple with pictures; or None.
+    """Returns the bounded pieces of what a tool returned, if it is a `Result`, or a list or a tuple with pictures.
 
     At most `MAX_DISPLAYS` files are kept, and `MAX_DISPLAY` characters of them. A text stands in place of any other.
     """
