@@ -47,9 +47,13 @@ def file_piece(
     if data is not None:
         encoded = base64.b64encode(data).decode("ascii") if isinstance(data, bytes) else data
         url = f"data:{media_type};base64,{encoded}"
-    if url is None:
-        return None
-    return {"type": "file", "mediaType": media_type, "url": url, **({"filename": filename} if filename else {})}
+    return None if url is None else event_piece(File(url, media_type, filename=filename))
+
+
+def event_piece(file: File) -> Object:
+    """Returns the piece of the file of an event."""
+    named = {"filename": file.filename} if file.filename else {}
+    return {"type": "file", "mediaType": file.media_type, "url": file.url, **named}
 
 
 class FileData(NamedTuple):
@@ -65,6 +69,11 @@ def file_data(piece: Mapping[str, Any]) -> FileData | None:
     if piece.get("type") != "file" or not head.startswith("data:"):
         return None
     return FileData(get(piece, "mediaType", str) or head.removeprefix("data:"), data)
+
+
+def is_contents(value: Any) -> bool:
+    """Whether a value, as it stands in a file, is a list of objects, and so can be contents."""
+    return isinstance(value, list) and all(isinstance(piece, dict) for piece in value)
 
 
 # Reading --------------------------------------------------------------------------------------------------------
@@ -110,9 +119,7 @@ def _read_piece(item: Any, read_block: Callable[[Mapping[str, Any]], Any]) -> Ob
     if text is not None:
         return text_piece(text)
     piece = read_block(block)
-    if isinstance(piece, File):
-        return file_piece(piece.media_type, url=piece.url, filename=piece.filename)
-    return piece if isinstance(piece, dict) else None
+    return event_piece(piece) if isinstance(piece, File) else piece if isinstance(piece, dict) else None
 
 
 def block_text(block: Mapping[str, Any]) -> str | None:

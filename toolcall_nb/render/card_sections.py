@@ -20,6 +20,7 @@ from toolcall_nb.core.contents import FileData, file_data, file_words, piece_tex
 from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.result_text import count_characters, read_truncation
+from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import FilePart, State, ToolCall
 from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
 from toolcall_nb.render.log_lines import LogLines
@@ -311,10 +312,11 @@ def _file(piece: Object, label: str, note: str, key: str) -> Section:
     content, words = file_data(piece), [draw_text(f"({file_words(piece)})")]
     form = None
     if content is not None:
-        form = display_form({content.media_type: _source(content)}, piece.get("filename"))
+        form = display_form({content.media_type: _source(content)}, get(piece, "filename", str))
     if form is not None and form.html:
         return Section(key, label, _join_notes(note, form.note), words, html=form.html, layout="html")
-    part = FilePart(f"{piece.get('url', '')}", f"{piece.get('mediaType', '')}", filename=piece.get("filename"))
+    url, media_type = get(piece, "url", str) or "", get(piece, "mediaType", str) or ""
+    part = FilePart(url, media_type, filename=get(piece, "filename", str))
     return Section(key, label, note, words, file=part, layout="html")
 
 

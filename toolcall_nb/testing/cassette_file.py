@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from toolcall_nb.chat.request import request_messages
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.contents import is_contents
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, from_dict
 from toolcall_nb.core.files import open_regular
 from toolcall_nb.core.json_text import read_json
@@ -239,14 +240,14 @@ def _error_of(data: Object) -> ModelError:
 
 def _result_of(data: Object) -> RecordedResult:
     error, model_text, display = data.get("error"), data.get("modelText"), data.get("display")
-    contents = data.get("contents")
+    contents: Any = data.get("contents")
     return RecordedResult(
         name=f"{data.get('name', '')}",
         input=data.get("input"),
         output=data.get("output"),
         error=error if isinstance(error, str) else None,
         display=display if isinstance(display, dict) else None,
-        contents=contents if isinstance(contents, list) else None,
+        contents=contents if is_contents(contents) else None,
         model_text=model_text if isinstance(model_text, str) else None,
     )
 
