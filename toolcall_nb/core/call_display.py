@@ -13,12 +13,11 @@ import base64
 import binascii
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
 
 from toolcall_nb.core.contents import file_data, piece_text, value_beside
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.result_text import format_output, format_result
-from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.core.transcript import FilePart, State, ToolCall
 
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
@@ -73,28 +72,23 @@ _MAX_CHARACTERS = 5_000_000
 """Pictures in the display of one result that are sent, and the base64 characters of each: Anthropic takes 5 MB."""
 
 
-class Picture(NamedTuple):
-    """A picture as it is sent to a model: its media type and base64 text."""
-
-    kind: str
-    data: str
-
-
-def _sendable(kind: str, data: Json) -> Picture | None:
-    is_picture = kind in _KINDS and isinstance(data, str) and bool(data) and len(data) <= _MAX_CHARACTERS
-    return Picture(kind, str(data)) if is_picture and _is_base64(str(data)) else None
+def _picture(kind: str, data: Json) -> FilePart | None:
+    """Returns a picture if a model can be sent it: of base64 data in one of the usual formats, and not too large."""
+    if kind not in _KINDS or not isinstance(data, str) or not 0 < len(data) <= _MAX_CHARACTERS or not _is_base64(data):
+        return None
+    return FilePart(f"data:{kind};base64,{data}", kind)
 
 
-def _displayed_pictures(display: Object | None) -> list[Picture]:
+def _picture_of(piece: Object) -> FilePart | None:
+    content = file_data(piece)
+    return None if content is None else _picture(*content)
+
+
+def _displayed_pictures(display: Object | None) -> list[FilePart]:
     """Returns the pictures that a result is or that its tool displayed, one of each bundle."""
     bundles = (display or {}, *displayed_bundles(display))
-    found = (next(filter(None, (_sendable(kind, bundle.get(kind)) for kind in _KINDS)), None) for bundle in bundles)
+    found = (next(filter(None, (_picture(kind, bundle.get(kind)) for kind in _KINDS)), None) for bundle in bundles)
     return [picture for picture in found if picture is not None]
-
-
-def _picture_of(piece: Object) -> Picture | None:
-    content = file_data(piece)
-    return None if content is None else _sendable(*content)
 
 
 def with_sent_as(
@@ -106,7 +100,7 @@ def with_sent_as(
     return {**(metadata or {}), SENT_AS: _PICTURE if sees else _TEXT}
 
 
-def sent_contents(call: ToolCall) -> list[str | Picture]:
+def sent_contents(call: ToolCall) -> list[str | FilePart]:
     """Returns the texts and the pictures of a result, in order, that a model which sees pictures is sent.
 
     Pictures among the contents are sent unless the model was sent text; displayed ones where it was sent pictures. Of
@@ -121,7 +115,7 @@ def sent_contents(call: ToolCall) -> list[str | Picture]:
     if call.model_text is not None or not any(pictures):
         return [format_result(call), *filter(None, pictures), *displayed]
     beside = value_beside(call.output, contents)
-    sent: list[str | Picture] = [] if beside is MISSING else [format_output(beside)]
+    sent: list[str | FilePart] = [] if beside is MISSING else [format_output(beside)]
     for piece, picture in zip_longest(contents, pictures):
         if picture is None and sent and isinstance(sent[-1], str):
             sent[-1] += "\n" + piece_text(piece)
@@ -135,7 +129,7 @@ def sent_note(call: ToolCall) -> str:
     kind = (call.tool_metadata or {}).get(SENT_AS)
     if kind not in (_PICTURE, _TEXT) or call.state is not State.OUTPUT_AVAILABLE:
         return ""
-    sent = sum(isinstance(item, Picture) for item in sent_contents(call))
+    sent = sum(isinstance(item, FilePart) for item in sent_contents(call))
     total = len([*filter(None, map(_picture_of, call.contents or ())), *_displayed_pictures(call.display)])
     if kind == _TEXT or not sent:
         return "sent as text" if total else ""

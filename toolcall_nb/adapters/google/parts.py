@@ -138,8 +138,7 @@ class Candidate:
     def respond(self, function_response: Mapping[str, Any]) -> list[Event]:
         """Ends the call that a function response answers: by id, else the first open call of that name."""
         response, call_id = function_response.get("response"), get(function_response, "id", str) or ""
-        parts = get(function_response, "parts", list)
-        contents = read_contents(parts, google_file_event).contents if parts else None
+        contents = read_contents(get(function_response, "parts", list), google_file_event).contents
         event: Event = ev.ToolOutputAvailable(call_id, response, contents=contents)
         if isinstance(response, Mapping) and set(response) == {"error"}:
             event = ev.ToolOutputError(call_id, joined_text(response["error"]), contents=contents)

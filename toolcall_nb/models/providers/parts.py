@@ -123,11 +123,8 @@ def result_part(call: ToolCall, *, pictures: bool = False) -> ToolReturnPart:
     """
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
     sent = sent_contents(call) if pictures else [format_result(call)]
-    content: list[Any] = [
-        (item if item.strip() else _EMPTY_RESULT)
-        if isinstance(item, str)
-        else BinaryContent(base64.b64decode(item.data), media_type=item.kind)
-        for item in sent
+    content: Any = [
+        file_content(item) if isinstance(item, FilePart) else item if item.strip() else _EMPTY_RESULT for item in sent
     ]
     is_text = len(content) == 1 and isinstance(content[0], str)
     return ToolReturnPart(_name(call), content[0] if is_text else content, call.id, outcome=outcome)
