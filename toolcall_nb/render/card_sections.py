@@ -310,14 +310,15 @@ def _piece(piece: Object, label: str, note: str, where: str, name: str) -> list[
 def _file(piece: Object, label: str, note: str, key: str) -> Section:
     """Returns a file: a picture as it looks, any other as a link or its name."""
     content, words = file_data(piece), [draw_text(f"({file_words(piece)})")]
-    form = None
-    if content is not None:
-        form = display_form({content.media_type: _source(content)}, get(piece, "filename", str))
-    if form is not None and form.html:
-        return Section(key, label, _join_notes(note, form.note), words, html=form.html, layout="html")
-    url, media_type = get(piece, "url", str) or "", get(piece, "mediaType", str) or ""
-    part = FilePart(url, media_type, filename=get(piece, "filename", str))
-    return Section(key, label, note, words, file=part, layout="html")
+    if content is None or not content.media_type.startswith("image/"):
+        url, media_type = get(piece, "url", str) or "", get(piece, "mediaType", str) or ""
+        part = FilePart(url, media_type, filename=get(piece, "filename", str))
+        return Section(key, label, note, words, file=part, layout="html")
+    form = display_form({content.media_type: _source(content)}, get(piece, "filename", str))
+    note = _join_notes(note, form.note if form is not None else "")
+    if form is None or not form.html:
+        return Section(key, label, note, words)
+    return Section(key, label, note, words, html=form.html, layout="html")
 
 
 def _source(content: FileData) -> str:

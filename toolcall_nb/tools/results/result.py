@@ -156,29 +156,32 @@ def result_contents(value: Any, expression: str = "", max_text: int = MAX_TEXT) 
 
 def contents_of(pieces: Sequence[Any], expression: str = "", max_text: int = MAX_TEXT) -> list[Object] | None:
     """Returns these pieces as contents, bounded; None if there are none."""
-    contents: list[Object] = []
-    values: list[Any] = []  # the pieces that are no files, which share the room for text
+    contents: list[Object | None] = []  # None: a piece that is no file, of which these share the room for text
+    others: list[Any] = []
     files, room = 0, MAX_DISPLAY
     for item in pieces:
-        piece = item if _is_piece(item) else _picture(item) if files < MAX_DISPLAYS else None
-        if piece is not None and piece["type"] == "file":
+        if files == MAX_DISPLAYS and type(item) not in _DATA:
+            contents.append(text_piece(f"<{type(item).__name__}, not kept>"))
+            continue
+        piece = item if _is_piece(item) else _picture(item)
+        if piece is None or piece["type"] != "file":
+            contents.append(None)
+            others.append(piece or item)
+        elif files < MAX_DISPLAYS and len(piece["url"]) <= room:
+            contents.append(piece)
             files, room = files + 1, room - len(piece["url"])
-            is_kept = files <= MAX_DISPLAYS and room >= 0
-            contents.append(piece if is_kept else text_piece(f"<{file_words(piece)}, not kept>"))
-            room += 0 if is_kept else len(piece["url"])
         else:
-            contents.append({})
-            values.append(piece or item)
-    texts = iter(to_json_value(values, expression, max_text))
-    for number, piece in enumerate(contents):
-        if not piece and (text := next(texts, MISSING)) is not MISSING:
-            contents[number] = text if _is_piece(text) else json_piece(text)
-    return [piece for piece in contents if piece] or None
+            contents.append(text_piece(f"<{file_words(piece)}, not kept>"))
+    values = iter(to_json_value(others, expression, max_text))
+    kept = (next(values, MISSING) if piece is None else piece for piece in contents)
+    return [piece if _is_piece(piece) else json_piece(piece) for piece in kept if piece is not MISSING] or None
 
 
 def _is_piece(item: Any) -> bool:
     """Whether a value is in one of the forms of a piece already."""
-    return type(item) is dict and _PIECES.get(str(item.get("type")), "") in item
+    kind = item.get("type") if type(item) is dict else None
+    name = _PIECES.get(kind) if isinstance(kind, str) else None
+    return name is not None and name in item and (kind == "json" or isinstance(item[name], str))
 
 
 _PIECES = {"text": "text", "file": "url", "json": "value", "resource": "uri"}
