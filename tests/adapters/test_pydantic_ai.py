@@ -502,11 +502,11 @@ def test_any_tool_result_becomes_json(content: Any, output: Any) -> None:
     assert call(read_whole(messages), "c1").output == output
 
 
-def test_an_image_from_a_tool_is_displayed() -> None:
+def test_an_image_from_a_tool_is_its_contents() -> None:
     image = pm.BinaryContent(b"png", media_type="image/png")
     parts = [pm.ToolReturnPart("draw", image, "c1")]
     found = call(read_whole([pm.ModelResponse([pm.ToolCallPart("draw", {}, "c1")]), pm.ModelRequest(parts)]), "c1")
-    assert found.display == {"image/png": "cG5n"}
+    assert found.contents == [{"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,cG5n"}]
 
 
 @pytest.mark.parametrize(

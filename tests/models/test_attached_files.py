@@ -92,6 +92,43 @@ def test_a_model_that_sees_is_sent_a_tool_s_picture_and_the_card_says_so(
     assert "sent as a picture" in to_text(again)
 
 
+def two(color: str) -> Any:
+    """Draws two pictures."""
+    return [draw(color), f"{color}, then blue:", draw("blue")]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_that_sees_is_sent_all_pictures_of_a_result(server: ReplayServer, wire: str) -> None:
+    server.answers(Reply(call_reply(wire, "c1", "two", {"color": "red"})), Reply(text_reply(wire, "Two.")))
+    chat = Chat(model_at(server, *NAMES[wire]), tools=[two])
+    chat.send("Draw.")
+    body = server.requests[1].body.decode().replace("-", "+").replace("_", "/")  # Google's base64 is that for URLs
+    (call,) = chat.calls.values()
+    red, between, blue = call.contents or []
+    places = [body.index(sent) for sent in (data_of(red), between["text"], data_of(blue))]
+    assert wire not in IN_ORDER or places == sorted(places)
+    assert "sent as 2 pictures" in to_text(chat.transcript)
+
+
+IN_ORDER = ("anthropic", "openai_responses")
+"""The wires on which a result keeps texts and pictures in order."""
+
+
+def data_of(piece: dict[str, Any]) -> str:
+    return str(piece["url"].partition(",")[2])
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_another_model_is_told_which_pictures_are_left_out(server: ReplayServer, wire: str) -> None:
+    server.answers(Reply(call_reply(wire, "c1", "two", {"color": "red"})), Reply(text_reply(wire, "Two.")))
+    chat = Chat(model_at(server, *NAMES[wire], pictures=False), tools=[two])
+    chat.send("Draw.")
+    body = server.requests[1].body.decode()
+    assert PICTURE not in body
+    assert body.count("<image/png, ") == 2
+    assert "sent as text" in to_text(chat.transcript)
+
+
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_model_that_is_said_not_to_see_is_sent_the_text(server: ReplayServer, wire: str) -> None:
     server.answers(Reply(call_reply(wire, "c1", "both", {"color": "red"})), Reply(text_reply(wire, "It is red.")))

@@ -21,6 +21,8 @@ from tests.support.recordings import pydantic_ai, vercel_ai
 from tests.support.regex_steps import Steps
 from tests.support.secret_samples import HARMLESS, made_up_key, sample_keys
 from tests.support.strategies import transcripts
+from toolcall_nb.core.contents import contents_text, value_beside
+from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import (
     Approval,
     CustomPart,
@@ -167,6 +169,25 @@ def test_the_signature_of_reasoning_is_saved_unchanged() -> None:
     metadata = {"anthropic": {"signature": signature}, "google": {"thoughtSignature": signature}}
     said = Transcript((Message("assistant", (ReasoningPart("Thought", metadata),)),))
     assert masked_transcript(said, {})[0] is said
+
+
+def test_the_texts_within_contents_are_masked_and_pictures_stay() -> None:
+    key = key_of("<b300>", 1)
+    picture = {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{key}"}
+    contents = [
+        {"type": "text", "text": "password=hunter2hunter"},
+        picture,
+        {"type": "json", "value": {"password": "hunter2hunter"}},
+        {"type": "resource", "uri": "file:///a", "text": "password=hunter2hunter"},
+    ]
+    call = ToolCall(id="c", name="f", state=State.OUTPUT_AVAILABLE, output=contents_text(contents), contents=contents)
+    shown, tally = masked_transcript(Transcript((Message("assistant", (call,)),)), {})
+    (masked_call,) = shown.calls.values()
+    pieces = masked_call.contents or []
+    assert tally.places
+    assert "hunter2hunter" not in json.dumps([pieces, masked_call.output])
+    assert pieces[1] == picture
+    assert value_beside(masked_call.output, pieces) is MISSING  # so that a card does not show the text twice
 
 
 @pytest.mark.parametrize("name", ["llm_text_deltas", "markdown_docs_alerts", "nonstream_json"])

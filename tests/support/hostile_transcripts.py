@@ -114,6 +114,17 @@ def _display(kind: str, value: Any) -> Transcript:
     return _call(display={kind: value})
 
 
+def _pieces(text: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "text", "text": text},
+        {"type": "json", "value": {text: [text]}},
+        {"type": "resource", "uri": text, "name": text, "mediaType": text, "text": text},
+        {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{PNG}", "filename": text},
+        *({"type": "file", "mediaType": kind, "url": text, "filename": text} for kind in ("image/png", text)),
+        {"type": text, "text": text},
+    ]
+
+
 def _approval(text: str, state: State = State.OUTPUT_AVAILABLE, **about: Any) -> Transcript:
     return _call(state=state, approval=Approval(id="a", reason=text, **about))
 
@@ -181,6 +192,9 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "display text/plain": lambda text: _display("text/plain", text),
     "name of a picture": lambda text: _call(output=text, display={"image/png": PNG, "text/plain": text}),
     "display of another type": lambda text: _display(text, text),
+    # A tool call's contents
+    "pieces of a result": lambda text: _call(contents=_pieces(text)),
+    "pieces of an error": lambda text: _call(state=State.OUTPUT_ERROR, error=text, contents=_pieces(text)),
     # The other parts
     "source's id": lambda text: _reply(SourceUrlPart(text, "https://example.org/", "x")),
     "source's URL": lambda text: _reply(SourceUrlPart("s", text, "x"), SourceUrlPart("s", text)),

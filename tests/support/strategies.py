@@ -93,6 +93,19 @@ _MAYBE_BUNDLE = st.one_of(
         max_size=2,
     ),
 )
+_CONTENTS = st.one_of(
+    st.none(),
+    st.none(),
+    st.lists(
+        st.one_of(
+            st.fixed_dictionaries({"type": st.just("text"), "text": texts(2)}),
+            st.fixed_dictionaries({"type": st.just("json"), "value": st.integers(0, 9) | texts(2)}),
+            st.fixed_dictionaries({"type": st.just("file"), "mediaType": st.just("image/png"), "url": texts(2)}),
+            st.fixed_dictionaries({"type": st.just("resource"), "uri": texts(2)}, optional={"text": texts(2)}),
+        ),
+        max_size=3,
+    ),
+)
 _MAYBE = st.sampled_from([None, None, True, False])
 _ABOUT: dict[str, st.SearchStrategy[Any]] = {
     "provider_executed": _MAYBE,
@@ -155,8 +168,9 @@ def events() -> st.SearchStrategy[Event]:
             preliminary=_MAYBE,
             display=_MAYBE_BUNDLE,
             model_text=_MAYBE_TEXT,
+            contents=_CONTENTS,
         ),
-        st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT),
+        st.builds(ev.ToolOutputError, **call, **_ABOUT, error_text=texts(), traceback=_MAYBE_TEXT, contents=_CONTENTS),
         st.builds(ev.ToolExecution, **call, status=st.sampled_from(["queued", "running"])),
         st.builds(
             ev.ToolTimes,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gc
-import json
 import os
 import shlex
 import signal
@@ -38,6 +37,8 @@ from mcp_types import Tool as Described
 
 from tests.support.mcp_server import PICTURE
 from tests.support.shells import the_shell
+from toolcall_nb.core.contents import file_piece, text_piece
+from toolcall_nb.core.result_text import format_result_content
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.tools import Registry, Tool
 from toolcall_nb.tools.mcp import McpServer, ServerFailed, mcp_tools
@@ -179,10 +180,10 @@ def test_without_structured_content_the_texts_are_the_output(server: McpServer) 
     assert output(server, "words", text="a b") == "a\nb"
 
 
-def test_a_picture_is_displayed_and_named_in_the_output(server: McpServer) -> None:
+def test_a_picture_is_in_the_contents_and_named_in_the_output(server: McpServer) -> None:
     outcome = named(server, "picture").run({})
     assert outcome.output == "see:\n<image/png, 8 bytes>"
-    assert outcome.display == {"image/png": base64.b64encode(PICTURE).decode()}
+    assert outcome.contents == [text_piece("see:"), file_piece("image/png", PICTURE)]
 
 
 def test_a_failed_call_has_the_server_s_text(server: McpServer) -> None:
@@ -354,7 +355,7 @@ def encoded(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_each_kind_of_content_is_in_the_output_or_the_display() -> None:
+def test_each_kind_of_content_is_a_piece_in_order() -> None:
     svg = BlobResourceContents(uri="file:///b", blob=encoded(b"<svg/>"), mime_type="image/svg+xml")
     answer = CallToolResult(
         content=[
@@ -371,23 +372,42 @@ def test_each_kind_of_content_is_in_the_output_or_the_display() -> None:
     lines = [
         "text",
         "<image/png, 3 bytes>",
-        "<image/png, 3 bytes, not kept>",
+        "<image/png, 3 bytes>",
         "<audio/wav, 4 bytes>",
         "<report: file:///report.pdf>",
         "inside",
-        "<image/svg+xml, 6 bytes>",
-        "<data, 5 bytes>",
+        "<file:///b: image/svg+xml, 6 bytes>",
+        "<file:///c: data, 5 bytes>",
     ]
-    display = {"image/png": encoded(b"one"), "audio/wav": encoded(b"beep"), "image/svg+xml": "<svg/>"}
-    assert result_of(answer) == Result("\n".join(lines), display=display)
+    result = result_of(answer)
+    assert result.output == "\n".join(lines)
+    assert result.contents == [
+        {"type": "text", "text": "text"},
+        file_piece("image/png", b"one"),
+        file_piece("image/png", b"two"),
+        file_piece("audio/wav", b"beep"),
+        {"type": "resource", "uri": "file:///report.pdf", "name": "report"},
+        {"type": "resource", "uri": "file:///a", "text": "inside"},
+        file_piece("image/svg+xml", b"<svg/>", filename="file:///b"),
+        file_piece(None, b"12345", filename="file:///c"),
+    ]
 
 
-def test_structured_content_comes_first_and_may_be_anything() -> None:
+def test_structured_content_is_the_output_and_a_text_beside_it_is_kept() -> None:
     block = TextContent(text="in words")
     for value in ({"a": 1}, [1], 0, False, ""):
         result = result_of(CallToolResult(content=[block], structured_content=value))
-        assert (result.output, result.model) == (value, f"{json.dumps(value, separators=(',', ':'))}\nin words")
+        assert (result.output, result.contents) == (value, ("in words",))
     assert result_of(CallToolResult(content=[])) == Result("")
+
+
+def test_structured_content_comes_before_the_pieces_beside_it() -> None:
+    picture = ImageContent(data=encoded(PICTURE), mime_type="image/png")
+    answer = CallToolResult(content=[TextContent(text="in words"), picture], structured_content={"a": 1})
+    outcome = Tool.from_function(lambda: result_of(answer), name="look").run({})
+    assert outcome.contents == [text_piece("in words"), file_piece("image/png", PICTURE)]
+    told = format_result_content(outcome.output, outcome.contents)
+    assert told == '{"a":1}\nin words\n<image/png, 8 bytes>'
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "1", '{ "a":1 }'])
@@ -402,16 +422,18 @@ def test_an_empty_embedded_file_is_an_empty_text(is_error: bool) -> None:
     nothing = EmbeddedResource(resource=BlobResourceContents(uri="file:///b", blob=""))
     answer = CallToolResult(content=[TextContent(text="see"), empty, nothing], is_error=is_error)
     if is_error:
-        with pytest.raises(ToolFailed, match="see\n\n<data, 0 bytes>"):
+        with pytest.raises(ToolFailed, match="see\n\n<file:///b: data, 0 bytes>"):
             result_of(answer)
     else:
-        assert result_of(answer).output == "see\n\n<data, 0 bytes>"
+        assert result_of(answer).output == "see\n\n<file:///b: data, 0 bytes>"
 
 
-def test_the_error_of_a_failed_call_names_its_pictures() -> None:
+def test_the_error_of_a_failed_call_keeps_its_pictures() -> None:
     picture = ImageContent(data=encoded(PICTURE), mime_type="image/png")
-    with pytest.raises(ToolFailed, match="it broke\n<image/png, 8 bytes, not kept>"):
-        result_of(CallToolResult(content=[TextContent(text="it broke"), picture], is_error=True))
+    answer = CallToolResult(content=[TextContent(text="it broke"), picture], is_error=True)
+    outcome = Tool.from_function(lambda: result_of(answer), name="look").run({})
+    assert outcome.error == "it broke\n<image/png, 8 bytes>"
+    assert outcome.contents == [text_piece("it broke"), file_piece("image/png", PICTURE)]
 
 
 def test_a_failure_without_a_text_gets_one() -> None:

@@ -16,7 +16,8 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
-from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.contents import json_piece, read_contents
+from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, first_items, get, joined_text
 
 _ITEMS = frozenset(
@@ -168,10 +169,11 @@ class BedrockAdapter(MessageAdapter):
     def result(self, result: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a tool result for a known call."""
         call_id, content = get(result, "toolUseId", str) or "", result.get("content")
-        fields = {"provider_executed": True} if "type" in result else {}
+        content = read_contents(content, _piece)
+        fields = {**({"provider_executed": True} if "type" in result else {}), "contents": content.contents}
         if result.get("status") == "error":
-            return self.message.failure(call_id, joined_text(content), **fields)
-        return self.message.output(call_id, _value(content), **fields)
+            return self.message.failure(call_id, content.error, **fields)
+        return self.message.output(call_id, content.output, **fields)
 
     def _reasoning(self, key: Any, thought: Mapping[str, Any]) -> list[Event]:
         events = self.message.reasoning(get(thought, "text", str) or "", key)
@@ -207,13 +209,9 @@ def _file(block: Mapping[str, Any]) -> Event | None:
     return None
 
 
-def _value(content: Any) -> Any:
-    """Returns the value of a tool result; content that is only text or one JSON value is unwrapped."""
-    if isinstance(content, list) and len(content) == 1 and isinstance(get(content[0], "json"), dict | list):
-        return as_json_value(content[0]["json"])
-    if isinstance(content, list) and content and all(isinstance(get(part, "text"), str) for part in content):
-        return joined_text(content)
-    return as_json_value(content)
+def _piece(block: Mapping[str, Any]) -> Event | Object | None:
+    """Returns the piece or the event of a block of a tool's result that is no text."""
+    return json_piece(as_json_value(block["json"])) if "json" in block else _file(block)
 
 
 def _is_item(item: Any) -> bool:

@@ -16,10 +16,12 @@ from google.genai import types
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event, usage_of
+from toolcall_nb.adapters.google.parts import google_file_event
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core.transcript import Message, ToolCall
@@ -212,6 +214,8 @@ class AdkReader:
         response = as_mapping(as_json_value(result.response))
         if result.id in self._denied:
             return self._message.outcome(result.id, ev.ToolOutputDenied(result.id))
+        contents = read_contents(result.parts, google_file_event).contents
         if response.keys() == {"error"}:
-            return self._message.failure(result.id, str(response["error"]))
-        return self._message.output(result.id, response["result"] if response.keys() == {"result"} else dict(response))
+            return self._message.failure(result.id, str(response["error"]), contents=contents)
+        output = response["result"] if response.keys() == {"result"} else dict(response)
+        return self._message.output(result.id, output, contents=contents)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from toolcall_nb.adapters.anthropic.stream import anthropic_file_event
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
 from toolcall_nb.agents.base import AgentModel
 from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 
 _USAGE = {
     "inputTokens": ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"),
@@ -130,14 +132,13 @@ class ClaudeReader:
         """Reads a block with the result of a call."""
         if type(block).__name__ != "ToolResultBlock":
             return []
-        call_id, content = block.tool_use_id, as_json_value(block.content)
+        call_id = block.tool_use_id
         if call_id in self.denied:
             return self._message.outcome(call_id, ev.ToolOutputDenied(call_id))
-        texts = all(get(part, "type", str) == "text" for part in content) if isinstance(content, list) else False
-        value = joined_text(content) if texts or content is None else content
+        result = read_contents("" if block.content is None else block.content, anthropic_file_event)
         if block.is_error:
-            return self._message.failure(call_id, joined_text(content))
-        return self._message.output(call_id, "" if content is None else value)
+            return self._message.failure(call_id, result.error, contents=result.contents)
+        return self._message.output(call_id, result.output, contents=result.contents)
 
     def _end(self, result: Any) -> list[Event]:
         """Reads the end of the turn: usage, cost and errors."""

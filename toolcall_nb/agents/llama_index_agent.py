@@ -29,8 +29,9 @@ from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import contents_text, file_piece, read_contents
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, object_fields
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, get, object_fields
 from toolcall_nb.core.transcript import Message, ToolCall
 
 _YES, _NO = "yes", "no"
@@ -285,9 +286,11 @@ class WorkflowReader:
         if event.tool_id in self._running:
             self._running.remove(event.tool_id)
         result = event.tool_output
+        contents = read_contents(result.blocks, _image).contents
         if result.is_error:
-            return self._message.failure(event.tool_id, result.content)
-        return self._message.output(event.tool_id, _output(result))
+            return self._message.failure(event.tool_id, result.content, contents=contents)
+        output = contents_text(contents) if contents else _output(result)
+        return self._message.output(event.tool_id, output, contents=contents)
 
     def _reader_of(self, call_id: str) -> WorkflowReader | None:
         """Returns the nested agent that made a call."""
@@ -300,6 +303,13 @@ def event_fields(event: Any) -> Object:
     """Returns the declared and the other fields of an event of LlamaIndex, as JSON values."""
     declared = {name: getattr(event, name) for name in type(event).model_fields}
     return {name: as_json_value(value) for name, value in {**declared, **event.to_dict()}.items()}
+
+
+def _image(block: Mapping[str, Any]) -> Object | None:
+    """Returns the piece of a block with a picture; None for any other block."""
+    if "image_mimetype" not in block and "image" not in block:
+        return None
+    return file_piece(get(block, "image_mimetype", str) or "image/*", get(block, "image", str), get(block, "url", str))
 
 
 def _output(result: Any) -> Any:

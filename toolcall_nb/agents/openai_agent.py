@@ -23,6 +23,7 @@ from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
 from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.call_display import sent_contents
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
@@ -270,7 +271,8 @@ def _answer_items(part: Part) -> Iterator[Object]:
             text = json.dumps(arguments, ensure_ascii=False)
             yield {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": text}
             ended = part if part.is_final else replace(part, state=State.INTERRUPTED)
-            yield {"type": "function_call_output", "call_id": part.id, "output": format_result(ended)}
+            sent = [TextPart(item) if isinstance(item, str) else item for item in sent_contents(ended)]
+            yield {"type": "function_call_output", "call_id": part.id, "output": _content(sent)}
 
 
 def _content(parts: Sequence[Part]) -> str | list[Object]:

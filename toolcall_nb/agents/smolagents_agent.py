@@ -31,6 +31,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import UsageError
+from toolcall_nb.tools.results.result import result_contents
 
 _CHECK_SECONDS = 0.1
 """After this time a waiting thread checks whether it was interrupted; only the main thread is woken by a signal."""
@@ -260,7 +261,8 @@ class StepReader:
         self._open.pop(own_id, None)
         raw = result.output
         is_json = isinstance(raw, bool | int | float | list | dict | None)
-        return self._message.output(own_id, as_json_value(raw) if is_json else result.observation)
+        contents = result_contents(raw if isinstance(raw, list) else [raw])
+        return self._message.output(own_id, as_json_value(raw) if is_json else result.observation, contents=contents)
 
     def _whole(self, step: Any) -> list[Event]:
         """Reads a complete step: its text if it was not streamed, and what became of its calls."""

@@ -16,7 +16,7 @@ from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_display import with_sent_as
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.base import model_member
 from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
@@ -135,20 +135,17 @@ class CallRunner:
 
     def _outcome_events(self, call: ToolCall, outcome: Outcome) -> list[Event]:
         """The end of the call; a failed call keeps the output that it gave before."""
-        output, display = outcome.output, outcome.display
+        output, display, contents = outcome.output, outcome.display, outcome.contents
         if outcome.error is None:
             metadata = call.tool_metadata
-            if display is not None:
+            if display is not None or contents is not None:
                 sees = self._chat.dialect == "native" and model_member(self._chat.model, "sees_pictures")
-                metadata = with_sent_as(metadata, display, sees=sees)
-            return [
-                ev.ToolOutputAvailable(
-                    call.id, output, display=display, model_text=outcome.model_text, tool_metadata=metadata
-                )
-            ]
+                metadata = with_sent_as(metadata, display, contents, sees=sees)
+            forms: Object = {"display": display, "contents": contents, "model_text": outcome.model_text}
+            return [ev.ToolOutputAvailable(call.id, output, tool_metadata=metadata, **forms)]
         if outcome.wrong_input:
             return [ev.ToolInputError(call.id, call.name, call.input, outcome.error)]
-        failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback)
+        failed = ev.ToolOutputError(call.id, outcome.error, traceback=outcome.traceback, contents=contents)
         if output is None:
             return [failed]
         return [ev.ToolOutputAvailable(call.id, output, preliminary=True, display=display), failed]

@@ -3,8 +3,8 @@
 The bundle's MIME types are the result's own view. Under `DISPLAYED` is a list with one MIME bundle for each call of
 ``display()`` and ``plt.show()`` while the tool ran: `with_displayed_bundles` adds it, `displayed_bundles` reads it.
 
-`sent_pictures` returns the pictures that the model was sent. When a call ends, its ``tool_metadata`` notes under
-`SENT_AS` whether the model that called is sent pictures or text.
+`sent_contents` returns the texts and pictures that the model is sent. When a call ends, its ``tool_metadata`` notes
+under `SENT_AS` whether the model that called is sent pictures or text.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
-from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.core.contents import file_data, piece_text, value_beside
+from toolcall_nb.core.events import MISSING, Json, Object
+from toolcall_nb.core.result_text import format_output, format_result
+from toolcall_nb.core.transcript import FilePart, State, ToolCall
 
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
@@ -66,32 +69,59 @@ _KINDS = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 _MAX_SENT = 4
 _MAX_CHARACTERS = 5_000_000
-"""Pictures of one result that are sent, and the base64 characters of each: Anthropic takes 5 MB."""
+"""Pictures in the display of one result that are sent, and the base64 characters of each: Anthropic takes 5 MB."""
 
 
-def result_pictures(display: Mapping[str, Json] | None) -> list[tuple[str, str]]:
-    """Returns the media type and base64 data of the pictures that a result is or that its tool displayed."""
-    pictures: list[tuple[str, str]] = []
-    for bundle in (display or {}, *displayed_bundles(display)):
-        kind = next((kind for kind in _KINDS if isinstance(bundle.get(kind), str)), None)
-        data = str(bundle[kind]) if kind is not None else ""
-        if kind is not None and data and len(data) <= _MAX_CHARACTERS and _is_base64(data):
-            pictures.append((kind, data))
-    return pictures
+def _picture(kind: str, data: Json) -> FilePart | None:
+    """Returns a picture if a model can be sent it: of base64 data in one of the usual formats, and not too large."""
+    if kind not in _KINDS or not isinstance(data, str) or not 0 < len(data) <= _MAX_CHARACTERS or not _is_base64(data):
+        return None
+    return FilePart(f"data:{kind};base64,{data}", kind)
 
 
-def with_sent_as(metadata: Object | None, display: Mapping[str, Json] | None, *, sees: bool) -> Object | None:
+def _picture_of(piece: Object) -> FilePart | None:
+    content = file_data(piece)
+    return None if content is None else _picture(*content)
+
+
+def _displayed_pictures(display: Object | None) -> list[FilePart]:
+    """Returns the pictures that a result is or that its tool displayed, one of each bundle."""
+    bundles = (display or {}, *displayed_bundles(display))
+    found = (next(filter(None, (_picture(kind, bundle.get(kind)) for kind in _KINDS)), None) for bundle in bundles)
+    return [picture for picture in found if picture is not None]
+
+
+def with_sent_as(
+    metadata: Object | None, display: Object | None, contents: Sequence[Object] | None, *, sees: bool
+) -> Object | None:
     """Returns the metadata of a call that ends, with what a model that ``sees`` is sent; the same without a picture."""
-    if not result_pictures(display):
+    if not any(map(_picture_of, contents or ())) and not _displayed_pictures(display):
         return metadata
     return {**(metadata or {}), SENT_AS: _PICTURE if sees else _TEXT}
 
 
-def sent_pictures(call: ToolCall) -> list[tuple[str, str]]:
-    """Returns the pictures that the model was sent; none if it was sent text."""
-    if call.state is not State.OUTPUT_AVAILABLE or (call.tool_metadata or {}).get(SENT_AS) != _PICTURE:
-        return []
-    return result_pictures(call.display)[:_MAX_SENT]
+def sent_contents(call: ToolCall) -> list[str | FilePart]:
+    """Returns the texts and the pictures of a result, in order, that a model which sees pictures is sent.
+
+    Pictures among the contents are sent unless the model was sent text; displayed ones where it was sent pictures. Of
+    an error, it is sent the text: Anthropic takes no pictures in one.
+    """
+    sent_as = (call.tool_metadata or {}).get(SENT_AS)
+    if call.state is not State.OUTPUT_AVAILABLE or sent_as == _TEXT:
+        return [format_result(call)]
+    contents = call.contents or []
+    pictures = [_picture_of(piece) for piece in contents[:MAX_DISPLAYS]]
+    displayed = _displayed_pictures(call.display)[:_MAX_SENT] if sent_as == _PICTURE else []
+    if call.model_text is not None or not any(pictures):
+        return [format_result(call), *filter(None, pictures), *displayed]
+    beside = value_beside(call.output, contents)
+    sent: list[str | FilePart] = [] if beside is MISSING else [format_output(beside)]
+    for piece, picture in zip_longest(contents, pictures):
+        if picture is None and sent and isinstance(sent[-1], str):
+            sent[-1] += "\n" + piece_text(piece)
+        else:
+            sent.append(picture or piece_text(piece))
+    return [*sent, *displayed]
 
 
 def sent_note(call: ToolCall) -> str:
@@ -99,7 +129,8 @@ def sent_note(call: ToolCall) -> str:
     kind = (call.tool_metadata or {}).get(SENT_AS)
     if kind not in (_PICTURE, _TEXT) or call.state is not State.OUTPUT_AVAILABLE:
         return ""
-    sent, total = len(sent_pictures(call)), len(result_pictures(call.display))
+    sent = sum(isinstance(item, FilePart) for item in sent_contents(call))
+    total = len([*filter(None, map(_picture_of, call.contents or ())), *_displayed_pictures(call.display)])
     if kind == _TEXT or not sent:
         return "sent as text" if total else ""
     count = f"{sent} pictures" if sent > 1 else "a picture"

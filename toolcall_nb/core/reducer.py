@@ -617,7 +617,7 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
 
 def _adds(kind: type[Any], **fixed: Any) -> Callable[[TranscriptBuilder, Any], Touched]:
     """Returns the handler of an event that adds a part of this kind, whose fields have the same names."""
-    names = [name for name in kind.__struct_fields__ if name not in ("parent", "extra", *fixed)]
+    names = [name for name in kind.__struct_fields__ if name not in ("parent", "extra", "reasoning")]
 
     def add(builder: TranscriptBuilder, event: Any) -> Touched:
         fields = {name: getattr(event, name) for name in names}

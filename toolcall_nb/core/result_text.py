@@ -5,12 +5,12 @@ Where a text or a list was cut, a note says how much is left out; `count_charact
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from toolcall_nb.core.events import MISSING, Json, Object
-from toolcall_nb.core.json_text import to_strict_json
+from toolcall_nb.core.contents import contents_text, json_piece, piece_text, value_beside
+from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import State, ToolCall
 
 RESULT_LIMIT = 20_000
@@ -27,16 +27,18 @@ _OPEN = "The call has no result yet."
 
 
 def format_result(call: ToolCall) -> str:
-    """Formats the result of a call for the next request: its output by `format_output`, or why there is none.
+    """Formats the result of a call for the next request: its output by `format_result_content`, or why there is none.
 
     Where the model was sent only a part of the output, that part is ``call.model_text``. An error is cut to
     `RESULT_LIMIT` characters, and so is the preliminary output of a call that failed or was interrupted.
     """
     match call.state:
         case State.OUTPUT_AVAILABLE:
-            return format_output(call.output) if call.model_text is None else call.model_text
+            is_cut = call.model_text is not None
+            return call.model_text or "" if is_cut else format_result_content(call.output, call.contents)
         case State.OUTPUT_ERROR:
-            return truncate_text(call.error or _FAILED, RESULT_LIMIT) + _until_then(call)
+            error = format_result_content(call.error or "", call.contents)
+            return truncate_text(error or _FAILED, RESULT_LIMIT) + _until_then(call)
         case State.OUTPUT_DENIED:
             reason = call.approval.reason if call.approval is not None else None
             return f"{_DENIED}: {truncate_text(reason, RESULT_LIMIT)}" if reason else f"{_DENIED}."
@@ -54,11 +56,17 @@ def _until_then(call: ToolCall) -> str:
     return f"{gap}Until then it gave:\n{truncate_text(format_output(call.output), RESULT_LIMIT)}"
 
 
-def format_output(output: Json) -> str:
+def format_result_content(value: Json | Missing, contents: Sequence[Object] | None) -> str:
+    """Formats an output or an error with its contents: the value where it says more than they do, then each piece."""
+    if not contents:
+        return format_output(value)
+    beside = value_beside(value, contents)
+    return contents_text(contents if beside is MISSING else [json_piece(beside), *contents])
+
+
+def format_output(output: Json | Missing) -> str:
     """Formats an output: a string as it is, a missing output as an empty text, anything else as JSON without blanks."""
-    if isinstance(output, str):
-        return output
-    return "" if output is MISSING else json.dumps(to_strict_json(output), ensure_ascii=False, separators=(",", ":"))
+    return "" if output is MISSING else piece_text(json_piece(output))
 
 
 def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:

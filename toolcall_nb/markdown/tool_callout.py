@@ -7,9 +7,9 @@ in ``extra``, with a diagnostic if its key is a known one.
 
 These fields are additions to the seed, so that a transcript reads back whole: ``title``, ``approval``, ``inputText``
 (the text of an input that never became complete), ``originalInput`` (before a person edited it), ``log``, ``display``,
-``modelText``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``, ``providerExecuted``,
-``dynamic``, ``providerMetadata``, ``toolMetadata``, ``providerId``, ``times`` (of the run, in seconds); and the states
-of approval, denial and interruption.
+``contents``, ``modelText``, ``traceback`` (see `toolcall_nb.core.transcript.ToolCall`), ``preliminaryOutput``,
+``providerExecuted``, ``dynamic``, ``providerMetadata``, ``toolMetadata``, ``providerId``, ``times`` (of the run, in
+seconds); and the states of approval, denial and interruption.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from toolcall_nb.core.contents import is_contents
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.transcript import Approval, State
 from toolcall_nb.markdown.callout import Header
@@ -36,6 +37,7 @@ _TYPED: dict[str, tuple[str, type]] = {
     "inputText": ("input_text", str),
     "log": ("log", str),
     "display": ("display", dict),
+    "contents": ("contents", list),
     "modelText": ("model_text", str),
     "traceback": ("traceback", str),
     "providerExecuted": ("provider_executed", bool),
@@ -104,6 +106,7 @@ class ToolCallout(Struct, frozen=True, kw_only=True):
     original_input: Json | Missing = MISSING
     log: str | None = None
     display: Object | None = None
+    contents: list[Object] | None = None
     model_text: str | None = None
     traceback: str | None = None
     preliminary_output: Json | Missing = MISSING
@@ -188,7 +191,8 @@ class _Fields:
         """Takes the value under ``key`` if it has this type; else `MISSING`. The header's title has precedence."""
         title = self._title if key == "title" else None
         value = self._remaining.get(key, MISSING)
-        if value is not MISSING and isinstance(value, kind) and title in (None, value):
+        is_valid = isinstance(value, kind) and (kind is not list or is_contents(value))
+        if value is not MISSING and is_valid and title in (None, value):
             return self._remaining.pop(key)
         return MISSING if title is None else title
 

@@ -221,7 +221,8 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
 
 def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
     """Yields the end of the call, if any. An error takes precedence over an output, and both over the state."""
-    output_fields: Object = {"display": callout.display, "model_text": callout.model_text}
+    forms = ("display", "contents", "model_text")
+    output_fields: Object = {name: getattr(callout, name) for name in forms}
     if callout.log:
         yield ev.ToolLog(callout.id, callout.log)
     if callout.preliminary_output is not MISSING:
@@ -230,7 +231,7 @@ def _outcome_events(callout: ToolCallout) -> Iterator[Event]:
         if callout.output is not MISSING:
             yield ev.ToolOutputAvailable(callout.id, callout.output, preliminary=True, **output_fields)
         text = UNKNOWN_ERROR if callout.error is None else callout.error
-        yield ev.ToolOutputError(callout.id, text, traceback=callout.traceback)
+        yield ev.ToolOutputError(callout.id, text, traceback=callout.traceback, contents=callout.contents)
     elif callout.output is not MISSING or callout.state is State.OUTPUT_AVAILABLE:
         output = None if callout.output is MISSING else callout.output
         yield ev.ToolOutputAvailable(callout.id, output, **output_fields)

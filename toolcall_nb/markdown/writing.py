@@ -218,5 +218,7 @@ def _tool_fields(call: ToolCall) -> Iterator[tuple[str, object]]:
         yield from call.extra.items()
     else:
         yield "extra", call.extra
+    if call.contents is not None:
+        yield "contents", call.contents
     if call.display is not None:
         yield "display", call.display  # last, because a picture is long and not for reading

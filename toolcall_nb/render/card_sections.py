@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from toolcall_nb.core.call_display import DISPLAYED, displayed_bundles, sent_note
+from toolcall_nb.core.call_display import DISPLAYED, MAX_DISPLAYS, displayed_bundles, sent_note
+from toolcall_nb.core.contents import FileData, file_data, file_words, piece_text, value_beside
 from toolcall_nb.core.escaping import line_ends, without_ansi
-from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.result_text import count_characters, read_truncation
-from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.core.sdk_objects import get
+from toolcall_nb.core.transcript import FilePart, State, ToolCall
 from toolcall_nb.render.html_output.result_display import DisplayForm, adds_to_display, display_form
 from toolcall_nb.render.log_lines import LogLines
 from toolcall_nb.render.review import review
@@ -49,7 +52,8 @@ class Section(NamedTuple):
     """A section of a card. ``key`` names it within the card; that of a fold is ``fold-`` and the fold's name.
 
     ``entries`` are its lines; ``has_ends`` if the newlines between them are in them, and ``first`` is the number of
-    the first one. A ``table`` or ``html`` takes their place in HTML. ``in_text`` is how much of it is in plain text.
+    the first one. In HTML, a ``table``, ``html`` or ``file`` takes their place. ``in_text`` says how much of it is in
+    plain text.
     """
 
     key: str
@@ -58,6 +62,7 @@ class Section(NamedTuple):
     entries: Sequence[Entry] = ()
     table: Table | None = None
     html: str = ""
+    file: FilePart | None = None
     first: int = 0
     has_ends: bool = False
     layout: Literal["lines", "log", "table", "html", "label", "error"] = "lines"
@@ -122,7 +127,10 @@ def error_sections(call: ToolCall) -> list[Section]:
     """Returns why the call failed or was denied, which is visible also in a closed card; empty if it did not."""
     if call.error is not None or call.state is State.OUTPUT_ERROR:
         text = call.error if call.error and call.error.strip() else "The tool gave no error text."
-        return _text("e", "Error", "", text, "fold-error", _where(call, "error"))
+        contents = call.contents or []
+        if contents and contents[0].get("type") == "text" and value_beside(text, contents) is MISSING:
+            return _pieces(call, "Error")
+        return [*_text("e", "Error", "", text, "fold-error", _where(call, "error")), *_pieces(call, "Error")]
     if call.approval is not None and call.approval.approved is False and call.approval.reason:
         return _text("e", "Denied", "", call.approval.reason, "fold-error", _where(call, "approval.reason"))
     return []
@@ -211,7 +219,7 @@ def _displayed(call: ToolCall, _: GrowingCall) -> list[Section]:
         return []
     words = [draw_text(form.words or form.plain or f"({form.kind or form.note})") for form in forms]
     html = "".join(form.html for form in forms)
-    has_own = any(kind != DISPLAYED for kind in call.display or ())
+    has_own = bool(call.contents) or any(kind != DISPLAYED for kind in call.display or ())
     note = _join_notes(*dict.fromkeys(form.note for form in forms), "" if has_own else sent_note(call))
     return [Section("w", "Displayed", note, words, html=html, layout="html")]
 
@@ -220,19 +228,28 @@ def _displayed(call: ToolCall, _: GrowingCall) -> list[Section]:
 
 
 def _output(call: ToolCall, _: GrowingCall) -> list[Section]:
-    output = call.output
+    """Returns the output, and then its pieces; the pieces alone where they are all of it."""
+    if not call.contents or call.error is not None or call.output is MISSING:
+        return _own_output(call, call.output)
+    own = _own_output(call, value_beside(call.output, call.contents))
+    return [*own, *_pieces(call, "Output", "" if own and call.display else sent_note(call))]
+
+
+def _own_output(call: ToolCall, output: Json | Missing) -> list[Section]:
     has_only_displayed = call.display is not None and list(call.display) == [DISPLAYED]
-    if output is MISSING or (output is None and has_only_displayed):
+    if call.output is MISSING or (output is None and has_only_displayed):
         return []
     note = "" if call.state is State.OUTPUT_AVAILABLE else "so far"
     form = display_form(call.display, output) if call.display else None
     if form is not None and form.html:
         return _display(call, form, _join_notes(note, sent_note(call)))
+    if output is MISSING:
+        return []
     form_note = form.note if form is not None else ""
     if isinstance(output, str):
         note = _join_notes(note or ("" if output else "empty text"), form_note)
         return _text("o", "Output", note, output, "fold-rest", _where(call, "output"))
-    return _value(call, _join_notes(note, form_note))
+    return _value(output, "Output", _join_notes(note, form_note), _where(call, "output"))
 
 
 def _display(call: ToolCall, form: DisplayForm, note: str) -> list[Section]:
@@ -250,16 +267,68 @@ def _display(call: ToolCall, form: DisplayForm, note: str) -> list[Section]:
     return [Section("v", "Output", note, words, html=form.html, layout="html"), fold]
 
 
-def _value(call: ToolCall, note: str) -> list[Section]:
-    table = table_of(call.output)
+def _value(value: Json, label: str, note: str, where: str, name: str = "") -> list[Section]:
+    """Returns a value as a table or as lines, and a fold with all of it; ``name`` is put after the sections' keys."""
+    table = table_of(value)
     if table is not None:
-        drawn = [Section("t", "Output", note, table=table, layout="table")]
+        drawn = [Section(f"t{name}", label, note, table=table, layout="table")]
         is_whole = table.is_whole
     else:
-        entries = draw_value(call.output)
-        drawn = [Section("o", "Output", note, entries)]
+        entries = draw_value(value)
+        drawn = [Section(f"o{name}", label, note, entries)]
         is_whole = not is_cut(entries)
-    return drawn if is_whole else [*drawn, *_whole("json", call.output, _where(call, "output"))]
+    return drawn if is_whole else [*drawn, *_whole(f"json{name}", value, where)]
+
+
+def _pieces(call: ToolCall, label: str, sent: str = "") -> list[Section]:
+    """Returns the contents of an output or an error, each piece as an output of its own."""
+    contents, where = call.contents or [], _where(call, "contents")
+    drawn: list[Section] = []
+    for number, piece in enumerate(contents[:MAX_DISPLAYS], 1):
+        count = f"{number} of {len(contents)}" if len(contents) > 1 else ""
+        note = _join_notes(count, sent if number == 1 else "")
+        drawn += _piece(piece, label, note, f"{where}[{number - 1}]", f"-{number}")
+    hidden = len(contents) - MAX_DISPLAYS
+    return [*drawn, Section("c", label, f"{hidden:,} more: {where}")] if hidden > 0 else drawn
+
+
+def _piece(piece: Object, label: str, note: str, where: str, name: str) -> list[Section]:
+    is_error = label == "Error"
+    match piece.get("type"):
+        case "json":
+            return _value(piece.get("value"), label, note, f"{where}['value']", name)
+        case "file":
+            return [_file(piece, label, note, f"v{name}")]
+        case "resource":
+            note = _join_notes(note, *(f"{piece[field]}" for field in ("name", "uri", "mediaType") if piece.get(field)))
+            return _text(f"o{name}", label, note, piece_text(piece), f"fold-rest{name}", f"{where}['text']")
+    key = "e" if is_error else "o"
+    fold = "error" if is_error else "rest"
+    return _text(f"{key}{name}", label, note, piece_text(piece), f"fold-{fold}{name}", f"{where}['text']")
+
+
+def _file(piece: Object, label: str, note: str, key: str) -> Section:
+    """Returns a file: a picture as it looks, any other as a link or its name."""
+    content, words = file_data(piece), [draw_text(f"({file_words(piece)})")]
+    if content is None or not content.media_type.startswith("image/"):
+        url, media_type = get(piece, "url", str) or "", get(piece, "mediaType", str) or ""
+        part = FilePart(url, media_type, filename=get(piece, "filename", str))
+        return Section(key, label, note, words, file=part, layout="html")
+    form = display_form({content.media_type: _source(content)}, get(piece, "filename", str))
+    note = _join_notes(note, form.note if form is not None else "")
+    if form is None or not form.html:
+        return Section(key, label, note, words)
+    return Section(key, label, note, words, html=form.html, layout="html")
+
+
+def _source(content: FileData) -> str:
+    """Returns a file's content as a MIME bundle has it: a drawing in SVG as text, any other picture as base64."""
+    if content.media_type != "image/svg+xml":
+        return content.data
+    try:
+        return b64decode(content.data).decode("utf-8", "replace")
+    except ValueError:
+        return ""
 
 
 def _whole(name: str, value: Json, where: str) -> list[Section]:
@@ -291,12 +360,11 @@ def _json(value: Json) -> str:
 # Text -----------------------------------------------------------------------------------------------------------
 
 
-def _text(
-    key: Literal["o", "e"], label: str, note: str, text: str, fold: Literal["fold-rest", "fold-error"], where: str
-) -> list[Section]:
+def _text(key: str, label: str, note: str, text: str, fold: str, where: str) -> list[Section]:
     """Returns the beginning of a text, and a fold with the rest of it."""
     head = _head(text)
-    drawn = [Section(key, label, note, [_plain(head)] if head else [], layout="error" if key == "e" else "lines")]
+    layout: Literal["error", "lines"] = "error" if key.startswith("e") else "lines"
+    drawn = [Section(key, label, note, [_plain(head)] if head else [], layout=layout)]
     text = text.rstrip("\n")
     if len(head) >= len(text):
         return drawn

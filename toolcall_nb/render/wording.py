@@ -57,8 +57,8 @@ def file_words(part: FilePart) -> FileWords:
     data = _DATA.match(part.url)
     if data is None:
         return FileWords(label, part.media_type, None)
-    if data[2]:
-        name = " ".join(unquote(data[2]).split())[:_NAME]
+    if named := part.filename or unquote(data[2] or ""):
+        name = " ".join(named.split())[:_NAME]
         return FileWords(label, f"{part.media_type}, {_size(part.url)}", data[1].lower(), name)
     size = format_count(len(part.url) - data.end(), "characters")
     return FileWords(label, f"{part.media_type}, {size}", data[1].lower())

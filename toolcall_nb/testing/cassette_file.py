@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from toolcall_nb.chat.request import request_messages
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.contents import is_contents
 from toolcall_nb.core.events import MISSING, Data, Event, Json, Object, from_dict
 from toolcall_nb.core.files import open_regular
 from toolcall_nb.core.json_text import read_json
@@ -40,13 +41,14 @@ TOOL_RESULT = "tool-result"
 
 
 class RecordedResult(Struct, frozen=True, kw_only=True):
-    """The result of a tool call: its output, with its display and the text for the model, or its error."""
+    """The result of a tool call: its output or its error, with its display, contents and the text for the model."""
 
     name: str
     input: Json = None
     output: Json = None
     error: str | None = None
     display: Object | None = None
+    contents: list[Object] | None = None
     model_text: str | None = None
 
     def outcome(self) -> Outcome:
@@ -56,6 +58,7 @@ class RecordedResult(Struct, frozen=True, kw_only=True):
             output=self.output,
             error=self.error,
             display=self.display,
+            contents=self.contents,
             model_text=self.model_text,
             arguments=self.input,
         )
@@ -237,21 +240,22 @@ def _error_of(data: Object) -> ModelError:
 
 def _result_of(data: Object) -> RecordedResult:
     error, model_text, display = data.get("error"), data.get("modelText"), data.get("display")
+    contents: Any = data.get("contents")
     return RecordedResult(
         name=f"{data.get('name', '')}",
         input=data.get("input"),
         output=data.get("output"),
         error=error if isinstance(error, str) else None,
         display=display if isinstance(display, dict) else None,
+        contents=contents if is_contents(contents) else None,
         model_text=model_text if isinstance(model_text, str) else None,
     )
 
 
 def recorded_result(name: str, arguments: Json, output: Json, end: Outcome | ToolCall) -> RecordedResult:
     """Returns the result of a run of a tool, or of a call that has ended."""
-    return RecordedResult(
-        name=name, input=arguments, output=output, error=end.error, display=end.display, model_text=end.model_text
-    )
+    forms: Object = {"display": end.display, "contents": end.contents, "model_text": end.model_text}
+    return RecordedResult(name=name, input=arguments, output=output, error=end.error, **forms)
 
 
 def recorded_results(transcript: Transcript, replies: Container[int]) -> list[RecordedResult]:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from toolcall_nb.adapters.base import Format, one_or_list
 from toolcall_nb.core.call_states import FINAL_STATES
+from toolcall_nb.core.contents import is_contents, output_contents
 from toolcall_nb.core.events import MISSING, Event, Object, split_extra, with_extra
 from toolcall_nb.core.replay import message_events
 from toolcall_nb.core.sdk_objects import as_mapping, get
@@ -226,6 +227,7 @@ _OUR_FIELDS: _FieldNames = {
     "open": ("open", bool),
     "log": ("log", str),
     "display": ("display", dict),
+    "contents": ("contents", list),
     "modelText": ("model_text", str),
     "traceback": ("traceback", str),
 }
@@ -254,6 +256,8 @@ def to_tool_part(call: ToolCall) -> Object:
         ours[_DYNAMIC] = False
     if call.original_input is not MISSING:
         ours["originalInput"] = call.original_input
+    if call.contents == output_contents(call.output):
+        ours.pop("contents", None)
     if call.output is not MISSING and call.state not in FINAL_STATES | {State.INPUT_AVAILABLE}:
         ours["state"] = call.state.value
     return with_extra({**part, OWN_FIELD: ours} if ours else part, call.extra, _STANDARD)
@@ -289,6 +293,9 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     state = _state_of(part, ours)
     missing_input = None if state is State.INPUT_AVAILABLE else MISSING
     approval = _values(as_mapping(part.get("approval")), _APPROVAL)
+    own = _values(ours, _OUR_FIELDS)
+    if not is_contents(own.get("contents")):
+        own["contents"] = None if "errorText" in part else output_contents(part.get("output"))
     return ToolCall(
         id=get(part, "toolCallId", str) or "tool-call",
         name=name,
@@ -302,7 +309,7 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
         dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
         extra=split_extra(part, _STANDARD)[1],
         **_values(part, _FIELDS),
-        **_values(ours, _OUR_FIELDS),
+        **own,
     )
 
 

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, is_message, result_events
+from toolcall_nb.adapters.anthropic.stream import AnthropicAdapter, anthropic_file_event, is_message, result_events
 from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.common_events import file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
-from toolcall_nb.core.events import Event
-from toolcall_nb.core.sdk_objects import as_mapping, dump, first_items, get, type_name
+from toolcall_nb.core.sdk_objects import dump, first_items, get, type_name
 
 _ONLY_HERE = frozenset(
     {
@@ -38,7 +36,7 @@ def anthropic_messages(turn: Callable[[], AnthropicAdapter] = AnthropicAdapter) 
         is_result=lambda block: block.get("type") == "tool_result",
         result=lambda turn, block: result_events(turn.message, block),
         result_id=lambda block: get(block, "tool_use_id", str) or None,
-        file=_file,
+        file=anthropic_file_event,
     )
 
 
@@ -47,21 +45,6 @@ def _blocks(message: Mapping[str, Any]) -> list[Any]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [dump(block) for block in content] if isinstance(content, list | tuple) else []
-
-
-def _file(block: Mapping[str, Any]) -> Event | None:
-    source = as_mapping(block.get("source"))
-    kind = get(block, "type", str) or ""
-    media_type = get(source, "media_type", str) or {"image": "image/*", "document": "application/pdf"}.get(kind)
-    match get(source, "type", str):
-        case "base64":
-            return file_event(media_type, source.get("data"))
-        case "text":
-            return file_event("text/plain", str(source.get("data")).encode("utf-8", "replace"))
-        case "url":
-            return file_event(media_type, url=get(source, "url", str))
-        case _:
-            return None
 
 
 def _is_ours(message: Any) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
+from toolcall_nb.core.call_display import sent_contents
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
-from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import FilePart, Message, Part, ReasoningPart, State, TextPart, ToolCall
 
@@ -22,10 +22,11 @@ _OTHER_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 def to_anthropic(messages: Sequence[Message]) -> Object:
     """Returns ``messages`` and, where there are system messages, ``system``: arguments of ``messages.create``.
 
-    Each call is in the message that requested it, and its result follows in a message of the user: the text that
-    `toolcall_nb.core.result_text.format_result` gives. A call that has not ended is written as interrupted. The API
-    wants an object as input; any other input is in its field ``input``. Reasoning is included where it is signed.
-    Sources, data, errors, files of the assistant, and calls that ran inside another call are left out.
+    Each call is in the message that requested it, and its result follows in a message of the user: the texts and
+    pictures that `toolcall_nb.core.call_display.sent_contents` gives. A call that has not ended is written as
+    interrupted. The API wants an object as input; any other input is in its field ``input``. Reasoning is included
+    where it is signed. Sources, data, errors, files of the assistant, and calls that ran inside another call are left
+    out.
     """
     system = "\n\n".join(message.text for message in messages if message.role == "system" and message.text)
     ids = _CallIds()
@@ -115,7 +116,14 @@ def _call(call: ToolCall) -> Object:
 
 def _result(call: ToolCall) -> Object:
     ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
-    result: Object = {"type": "tool_result", "tool_use_id": call.id, "content": format_result(ended)}
+    sent = sent_contents(ended)
+    blocks = [
+        {"type": "text", "text": item} if isinstance(item, str) else _file(item)
+        for item in sent
+        if isinstance(item, FilePart) or item.strip()
+    ]
+    is_text = all(isinstance(item, str) for item in sent)
+    result: Object = {"type": "tool_result", "tool_use_id": call.id, "content": sent[0] if is_text else blocks}
     return result if ended.state is State.OUTPUT_AVAILABLE else {**result, "is_error": True}
 
 

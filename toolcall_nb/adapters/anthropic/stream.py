@@ -13,16 +13,15 @@ from msgspec import Struct, field
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format, MessageAdapter
-from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
+from toolcall_nb.adapters.common_events import add_counts, file_event, unknown_item, usage_of
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import (
     as_json_text,
-    as_json_value,
     as_mapping,
     dump,
     get,
-    joined_text,
     nonempty,
     object_fields,
     object_type,
@@ -313,11 +312,28 @@ def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
     if not str(block.get("type")).endswith("tool_result"):
         return []
     fields: Object = {} if block.get("type") == "tool_result" else {"provider_executed": True}
+    result = read_contents(content, anthropic_file_event)
+    fields["contents"] = result.contents
     if block.get("is_error") is True:
-        return message.failure(call_id, joined_text(content), **fields)
+        return message.failure(call_id, result.error, **fields)
     if (get(content, "type", str) or "").endswith("_error"):
         error, code = as_mapping(content), get(content, "error_code", str)
         text = get(error, "error_message", str) or get(error, "message", str)
         return message.failure(call_id, ": ".join(filter(None, (code, text))) or as_json_text(dict(error)), **fields)
-    is_text = isinstance(content, list) and content and all(get(part, "type") == "text" for part in content)
-    return message.output(call_id, joined_text(content) if is_text else as_json_value(content), **fields)
+    return message.output(call_id, result.output, **fields)
+
+
+def anthropic_file_event(block: Mapping[str, Any]) -> Event | None:
+    """Returns the event of a block that is a picture or a document, by its content or its URL; else None."""
+    source = as_mapping(block.get("source"))
+    kind = get(block, "type", str) or ""
+    media_type = get(source, "media_type", str) or {"image": "image/*", "document": "application/pdf"}.get(kind)
+    match get(source, "type", str):
+        case "base64":
+            return file_event(media_type, source.get("data"))
+        case "text":
+            return file_event("text/plain", str(source.get("data")).encode("utf-8", "replace"))
+        case "url":
+            return file_event(media_type, url=get(source, "url", str))
+        case _:
+            return None

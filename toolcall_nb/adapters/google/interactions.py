@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, unknown_item, usage_of
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text, object_fields, type_name
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
 
 _SDK = ("google.genai._gaos.types.interactions.", "google.genai._interactions.types.")
 _REASONS = {
@@ -125,9 +126,8 @@ class InteractionsAdapter(MessageAdapter):
             return self.message.reasoning(text, step.key)
         if text is not None:
             return [*self.message.text(text, step.key), *self._annotated(content)]
-        file = file_event(get(content, "mime_type", str), content.get("data"), get(content, "uri", str))
         kind = get(content, "type", str) or "content"
-        return self.message.other(file if file is not None else custom_part_event("google", kind, content))
+        return self.message.other(_file(content) or custom_part_event("google", kind, content))
 
     def _annotated(self, content: Mapping[str, Any]) -> list[Event]:
         events: list[Event] = []
@@ -176,15 +176,20 @@ class InteractionsAdapter(MessageAdapter):
 
     def _result(self, kind: str, fields: Mapping[str, Any]) -> list[Event]:
         call_id = get(fields, "call_id", str) or ""
-        executed = None if kind == "function_result" else True
+        result = read_contents(fields.get("result"), _file)
+        more: Object = {"provider_executed": None if kind == "function_result" else True, "contents": result.contents}
         if fields.get("is_error") is True:
-            return self.message.failure(call_id, joined_text(fields.get("result")), provider_executed=executed)
-        return self.message.output(call_id, as_json_value(fields.get("result")), provider_executed=executed)
+            return self.message.failure(call_id, result.error, **more)
+        return self.message.output(call_id, result.output, **more)
 
     @staticmethod
     def _signature(fields: Mapping[str, Any]) -> Object | None:
         signature = get(fields, "signature", str)
         return {"google": {"thoughtSignature": signature}} if signature else None
+
+
+def _file(content: Mapping[str, Any]) -> Event | None:
+    return file_event(get(content, "mime_type", str), content.get("data"), get(content, "uri", str))
 
 
 def _is_item(item: Any) -> bool:

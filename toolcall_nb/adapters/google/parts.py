@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_text
 
@@ -136,9 +138,10 @@ class Candidate:
     def respond(self, function_response: Mapping[str, Any]) -> list[Event]:
         """Ends the call that a function response answers: by id, else the first open call of that name."""
         response, call_id = function_response.get("response"), get(function_response, "id", str) or ""
-        event: Event = ev.ToolOutputAvailable(call_id, response)
+        contents = read_contents(get(function_response, "parts", list), google_file_event).contents
+        event: Event = ev.ToolOutputAvailable(call_id, response, contents=contents)
         if isinstance(response, Mapping) and set(response) == {"error"}:
-            event = ev.ToolOutputError(call_id, joined_text(response["error"]))
+            event = ev.ToolOutputError(call_id, joined_text(response["error"]), contents=contents)
         name = get(function_response, "name", str)
         return self.message.outcome(call_id if self.message.knows(call_id) else "", event, name)
 
@@ -190,7 +193,9 @@ def google_file_event(part: Mapping[str, Any]) -> Event | None:
     blob, link = at(part, "inlineData", Mapping), at(part, "fileData", Mapping)
     data = get(blob, "data", (str, bytes))
     data = data.translate(_URLSAFE) if isinstance(data, str) else data
-    return file_event(at(blob or link, "mimeType", str), data, at(link, "fileUri", str))
+    event = file_event(at(blob or link, "mimeType", str), data, at(link, "fileUri", str))
+    name = at(blob or link, "displayName", str)
+    return replace(event, filename=name) if isinstance(event, ev.File) and name else event
 
 
 def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Event]:

@@ -12,7 +12,8 @@ from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, custom_part_event
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, langchain_file_event, response_details
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.contents import read_contents
+from toolcall_nb.core.events import MISSING, Event, Json, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 
 
@@ -353,9 +354,11 @@ class Replies:
         content = message.get("content")
         artifact = message.get("artifact")
         metadata = None if artifact is None else {"artifact": as_json_value(artifact)}
-        event: Event = ev.ToolOutputAvailable(call_id, as_json_value(content), tool_metadata=metadata)
+        result = read_contents(content, langchain_file_event)
+        more: Object = {"tool_metadata": metadata, "contents": result.contents}
+        event: Event = ev.ToolOutputAvailable(call_id, result.output, **more)
         if message.get("status") == "error":
-            event = ev.ToolOutputError(call_id, content_text(content), tool_metadata=metadata)
+            event = ev.ToolOutputError(call_id, result.error, **more)
         return self.outcome(call_id, event, message)
 
     def outcome(self, call_id: str, event: Event, message: Mapping[str, Any]) -> list[Event]:

@@ -14,8 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.adapters.assembler import Assembler
-from toolcall_nb.adapters.common_events import custom_part_event, file_event
-from toolcall_nb.adapters.openai.content import AudioPieces, citation_event, file_part_event, image_event, text_in
+from toolcall_nb.adapters.common_events import custom_part_event
+from toolcall_nb.adapters.openai.content import AudioPieces, citation_event, image_event, part_file_event, text_in
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
@@ -148,15 +148,7 @@ class ChoiceReader:
 
 def part_event(part: Mapping[str, Any]) -> Event:
     """Returns the event of a content part that is not text: an image, sound, a file; others are kept as they are."""
-    kind = get(part, "type", str) or "unknown"
-    sound = object_fields(part.get("input_audio"))
-    name = nonempty(sound, "format") or "wav"
-    event = (
-        image_event(object_fields(part.get("image_url")) or part.get("image_url"))
-        or file_part_event(object_fields(part.get("file")) or part)
-        or (file_event(f"audio/{'mpeg' if name == 'mp3' else name}", sound.get("data")) if sound else None)
-    )
-    return event or custom_part_event("openai", kind, part)
+    return part_file_event(part) or custom_part_event("openai", get(part, "type", str) or "unknown", part)
 
 
 def _items(fields: Mapping[str, Any], name: str) -> list[Any]:

@@ -92,6 +92,17 @@ def file_part_event(file: Mapping[str, Any]) -> Event | None:
     return event
 
 
+def part_file_event(part: Mapping[str, Any]) -> Event | None:
+    """Returns the event of a content part that is an image, sound or a file; None for any other."""
+    sound = object_fields(part.get("input_audio"))
+    name = nonempty(sound, "format") or "wav"
+    return (
+        image_event(object_fields(part.get("image_url")) or part.get("image_url"))
+        or file_part_event(object_fields(part.get("file")) or part)
+        or (file_event(f"audio/{'mpeg' if name == 'mp3' else name}", sound.get("data")) if sound else None)
+    )
+
+
 def citation_event(sources: Sources, annotation: Any) -> Event | None:
     """Returns the source of an annotation when it is new: a page or a file; an unknown kind is kept as it is."""
     fields = object_fields(annotation)

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from toolcall_nb.adapters.openai.content import text_in
+from toolcall_nb.adapters.openai.content import part_file_event
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Json, Object
-from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, dump, get, nonempty, object_fields
+from toolcall_nb.core.sdk_objects import as_json_text, dump, get, nonempty
 
 _OWN = frozenset({"function_call", "custom_tool_call", "local_shell_call", "apply_patch_call", "computer_call"})
 """Calls that the caller has to run."""
@@ -130,13 +131,11 @@ def call_output(item: Mapping[str, Any]) -> Json:
 
 
 def output_event(call_id: str, item: Mapping[str, Any]) -> Event:
-    """Returns the event of an output item; an output that is only text becomes a string."""
+    """Returns the event of an output item: texts are a string, pictures and files among them are contents."""
     names = ("output", "result", "tools", "outputs", "results")
     value = next((item[name] for name in names if item.get(name) is not None), None)
-    parts = value if isinstance(value, list) else []
-    texts = [text for part in parts if (text := text_in(object_fields(part))) is not None]
-    if texts and len(texts) == len(parts):
-        value = "\n\n".join(texts)
+    result = read_contents(value, part_file_event)
     if item.get("status") == "failed":
-        return ev.ToolOutputError(call_id, value if isinstance(value, str) and value else "The tool failed.")
-    return ev.ToolOutputAvailable(call_id, as_json_value(value))
+        error = result.output if isinstance(result.output, str) and result.output else "The tool failed."
+        return ev.ToolOutputError(call_id, error, contents=result.contents)
+    return ev.ToolOutputAvailable(call_id, result.output, contents=result.contents)

@@ -11,6 +11,7 @@ from typing import Any
 
 from toolcall_nb.adapters.common_events import custom_part_event, file_event
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import ResultContent, contents_text, event_piece, json_piece
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, object_fields
 
@@ -105,19 +106,31 @@ def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None
     fields: Object = {"provider_executed": True} if part.get("part_kind") == "builtin-tool-return" else {}
     fields |= {"provider_metadata": metadata} if metadata else {}
     content = part.get("content")
+    result = _result(content)
+    fields |= {"contents": result.contents} if result.contents else {}
     outcome = "retried" if part.get("part_kind") == "retry-prompt" else part.get("outcome")
     match outcome:
         case "failed" | "retried":
-            text = content if isinstance(content, str) else as_json_text(as_json_value(content))
+            text = result.output if isinstance(result.output, str) else as_json_text(result.output)
             return ev.ToolOutputError(call_id, text, **fields)
         case "denied":
             return ev.ToolOutputDenied(call_id)
         case "interrupted":
             return ev.ToolInterrupted(call_id)
-    file = binary_or_url_event(content)
-    if isinstance(file, ev.File) and file.media_type.startswith("image/") and file.url.startswith("data:"):
-        fields["display"] = {file.media_type: file.url.partition(",")[2]}
-    return ev.ToolOutputAvailable(call_id, as_json_value(content), **fields)
+    return ev.ToolOutputAvailable(call_id, result.output, **fields)
+
+
+def _result(content: Any) -> ResultContent:
+    """Returns the content of a result; it has pieces if it is a file, or a list with one."""
+    items = content if isinstance(content, list | tuple) else [content]
+    files = [binary_or_url_event(item) for item in items]
+    if not any(files):
+        return ResultContent(as_json_value(content))
+    pieces = [
+        event_piece(file) if isinstance(file, ev.File) else json_piece(as_json_value(item))
+        for item, file in zip(items, files, strict=True)
+    ]
+    return ResultContent(contents_text(pieces), pieces)
 
 
 def prompt_parts(content: Any) -> Iterator[str | Event]:

@@ -29,7 +29,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.messages import FilePart as ModelFilePart
 from pydantic_ai.messages import TextPart as ModelTextPart
 
-from toolcall_nb.core.call_display import sent_pictures
+from toolcall_nb.core.call_display import sent_contents
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
@@ -117,16 +117,17 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
 
 
 def result_part(call: ToolCall, *, pictures: bool = False) -> ToolReturnPart:
-    """Returns the result of a call as text. Anthropic refuses an empty one: "text content blocks must be non-empty".
+    """Returns the result of a call. Anthropic refuses an empty text: "text content blocks must be non-empty".
 
-    With ``pictures``, the pictures of a call that was sent as pictures follow the text.
+    With ``pictures``, those that the call says were sent are among its texts.
     """
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
-    text = format_result(call)
-    text = text if text.strip() else _EMPTY_RESULT
-    sent = sent_pictures(call) if pictures else []
-    content: Any = [text, *(BinaryContent(base64.b64decode(data), media_type=kind) for kind, data in sent)]
-    return ToolReturnPart(_name(call), content if sent else text, call.id, outcome=outcome)
+    sent = sent_contents(call) if pictures else [format_result(call)]
+    content: Any = [
+        file_content(item) if isinstance(item, FilePart) else item if item.strip() else _EMPTY_RESULT for item in sent
+    ]
+    is_text = len(content) == 1 and isinstance(content[0], str)
+    return ToolReturnPart(_name(call), content[0] if is_text else content, call.id, outcome=outcome)
 
 
 def native_parts(call: ToolCall) -> tuple[NativeToolCallPart, int, NativeToolReturnPart] | None:

@@ -6,7 +6,8 @@
         <div class="tc-io">… <pre></pre>     m0.p3.i    INPUT, one child for each entry
         <div class="tc-io">… <pre></pre>     m0.p3.l    PRINTED, one child for each group of lines
         <div class="tc-io">…                 m0.p3.w    DISPLAYED, one view below the other
-        <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t, its own display m0.p3.v
+        <div class="tc-io">… <pre></pre>     m0.p3.o    OUTPUT; a table is m0.p3.t, its own display m0.p3.v; of
+                                                        several pieces, the second is m0.p3.o-2
         <details>… <pre></pre></details>     m0.p3.fold-NAME    more of one of these, closed
       </details>
       <pre class="tc-err">…</pre>            m0.p3.e    the error, visible when the card is closed
@@ -32,6 +33,7 @@ from toolcall_nb.render.card_sections import (
     error_sections,
     sections,
 )
+from toolcall_nb.render.html_output.files import file_html
 from toolcall_nb.render.html_output.nodes import Node, Patch, update
 from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
@@ -198,10 +200,12 @@ def _section(id: str, section: Section, call_id: str, look: Look, kept: Sequence
             return Node(id, element("p", "tc-note", section.label))
         case "error":
             _write_html(section.entries)
-            word = f'<b class="tc-word">{section.label}: </b>{section.entries[0].html}'
+            text = section.entries[0].html if section.entries else ""
+            word = f'<b class="tc-word">{section.label}: </b>{text}'
             return Node(id, f'<pre class="tc-err"{_tabindex(section)}>{word}</pre>')
         case "html":
-            return Node(id, f"{_label(section.label, section.note)}{section.html}</div>")
+            html = section.html if section.file is None else file_html(section.file, look.hosts)
+            return Node(id, f"{_label(section.label, section.note)}{html}</div>")
         case "log":
             head = f'{_label(section.label, section.note)}<div class="tc-log"{_tabindex(section)}><pre>'
             return Node(id, head, "</pre></div></div>", _section_entries(id, section, kept))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
-from toolcall_nb.core.escaping import attribute, element, escape, image_source, link_target
+from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.events import NOTICE, Json
 from toolcall_nb.core.result_text import truncate_text
 from toolcall_nb.core.transcript import (
@@ -24,19 +24,12 @@ from toolcall_nb.core.transcript import (
 )
 from toolcall_nb.incremental_markdown.incremental import markdown_blocks
 from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes
+from toolcall_nb.render.html_output.files import file_html, link_html
 from toolcall_nb.render.html_output.nodes import Node
-from toolcall_nb.render.html_output.pictures import allowed_source, with_pictures
+from toolcall_nb.render.html_output.pictures import with_pictures
 from toolcall_nb.render.value_lines import draw_value
-from toolcall_nb.render.wording import SPEAKERS, ending, file_words
+from toolcall_nb.render.wording import SPEAKERS, ending
 
-_DOWNLOADS = {
-    "application/json": "json",
-    "application/pdf": "pdf",
-    "application/zip": "zip",
-    "text/csv": "csv",
-    "text/markdown": "md",
-    "text/plain": "txt",
-}
 _ADDRESS = 200
 _LONGEST_DETAILS = 20_000
 
@@ -104,12 +97,12 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
         case DataPart():
             return _fold(id, fold, element("b", "tc-name", part.name), part.data, look)
         case SourceUrlPart():
-            return Node(id, _source(_link(part.url, part.title or part.url[:_ADDRESS])))
+            return Node(id, _source(link_html(part.url, part.title or part.url[:_ADDRESS])))
         case SourceDocumentPart():
             details = escape(", ".join(word for word in (part.filename, part.media_type) if word))
             return Node(id, _source(f"{escape(part.title)} ({details})" if details else escape(part.title)))
         case FilePart():
-            return Node(id, _file(part, look.hosts))
+            return Node(id, file_html(part, look.hosts))
         case CustomPart():
             return Node(id, element("p", "tc-note", part.kind))
         case ErrorPart():
@@ -191,29 +184,3 @@ def _error(id: str, fold: str, part: ErrorPart, look: Look) -> Node:
 
 def _source(html: str) -> str:
     return f'<p class="tc-source">Source: {html}</p>'
-
-
-def _link(url: str, text: str) -> str:
-    target = link_target(url)
-    if target is None:
-        return escape(text) if url.startswith(text) else f"{escape(text)} ({escape(url[:_ADDRESS])})"
-    return f'<a href="{target}" target="_blank" rel="noopener noreferrer nofollow">{escape(text)}</a>'
-
-
-def _file(part: FilePart, hosts: frozenset[str]) -> str:
-    """Returns a picture if its data is there or its host allowed; else a link, the data to download, or its type."""
-    words = file_words(part)
-    picture = image_source(part.url)
-    if picture is None and part.media_type.lower().startswith("image/"):
-        picture = allowed_source(part.url, hosts)
-    if picture is not None:
-        return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
-    details = escape(words.about)
-    if words.kind is None:
-        return f'<p class="tc-file">{words.label}: {_link(part.url, part.url[:_ADDRESS])} ({details})</p>'
-    if words.kind not in _DOWNLOADS:
-        label = f"{words.label}: {escape(words.name)} ({details})" if words.name else f"{words.label}: {details}"
-        return f'<p class="tc-file">{label}</p>'
-    name = words.name or f"file.{_DOWNLOADS[words.kind]}"
-    link = f'<a href="{attribute(part.url)}" download="{attribute(name)}">{escape(name)}</a>'
-    return f'<p class="tc-file">{words.label}: {link} ({details})</p>'

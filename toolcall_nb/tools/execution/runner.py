@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolcall_nb.core.contents import contents_text
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, truncate_text
 from toolcall_nb.threads.interrupts import check_stop
@@ -17,10 +18,16 @@ from toolcall_nb.tools.execution.deadlines import Alarm, Deadline
 from toolcall_nb.tools.execution.workers import OnYield, drain, needs_event_loop, run_in_worker
 from toolcall_nb.tools.output import Preliminary, ProgressCallback
 from toolcall_nb.tools.output.captured_output import captured_output
-from toolcall_nb.tools.output.figures import figure_of
 from toolcall_nb.tools.results.failures import InvalidInput, ToolFailed
 from toolcall_nb.tools.results.json_values import MAX_TEXT, to_json_value
-from toolcall_nb.tools.results.result import output_and_display, text_for_model
+from toolcall_nb.tools.results.result import (
+    Result,
+    contents_of,
+    figures_in,
+    output_and_display,
+    result_contents,
+    text_for_model,
+)
 from toolcall_nb.tools.results.tracebacks import own_frames, traceback_text
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
@@ -38,18 +45,20 @@ class Binding(Protocol):
 class Outcome(Struct, frozen=True, kw_only=True):
     """The end of one run of a tool.
 
-    ``output`` is the JSON form of ``value``, which the function returned. ``display`` is a MIME bundle for people, and
-    ``model_text`` is the text for the model; each is None where the output is all there is. ``arguments`` are those
-    that the function was called with, as JSON; paths in them are absolute.
+    ``output`` is the JSON form of ``value``, which the function returned. ``display`` is a MIME bundle for people,
+    ``contents`` are the pieces of the result (`toolcall_nb.core.contents`), and ``model_text`` is the text for the
+    model; each is None where the output is all there is. ``arguments`` are those that the function was called with, as
+    JSON; paths in them are absolute.
 
     After a failure, ``error`` is its text, ``exception`` was raised, its traceback cut to the tool's own frames, and
     ``traceback`` is the text of that. ``timed_out``: the call took too long. ``wrong_input``: the function was not
-    called. ``output`` is then the one of a `ToolFailed`, or None.
+    called. ``output`` and ``contents`` are then those of a `ToolFailed`, or None.
     """
 
     value: Any = None
     output: Json = None
     display: Object | None = None
+    contents: list[Object] | None = None
     model_text: str | None = None
     error: str | None = None
     exception: BaseException | None = None
@@ -110,11 +119,9 @@ def run_tool(
             captured.show_open_figures()
             return failure if failure.output is None else replace(failure, display=captured.final_display(None))
         if captured is not None:
-            captured.show_open_figures(but=figure_of(value))
-        output, display, model_text = _forms(value, value_expression, limit)
-        if captured is not None:
-            display = captured.final_display(display)
-    return Outcome(value=value, output=output, display=display, model_text=model_text, arguments=called_with)
+            captured.show_open_figures(but=figures_in(value))
+        outcome = replace(_forms(value, value_expression, limit), value=value, arguments=called_with)
+        return outcome if captured is None else replace(outcome, display=captured.final_display(outcome.display))
 
 
 def _with_retries(
@@ -159,28 +166,35 @@ def _call(body: Callable[[], Any], on_yield: OnYield, deadline: Deadline) -> Any
     return run_in_worker(lambda: value, on_yield, deadline) if needs_event_loop(value) else value
 
 
-def _forms(value: Any, expression: str, limit: int) -> tuple[Json, Object | None, str | None]:
-    """Returns the output, the display and the model's text of a value; a notice where that takes too long."""
+def _forms(value: Any, expression: str, limit: int) -> Outcome:
+    """Returns the outcome with the forms of a value; with a notice as output if they take too long."""
 
-    def forms() -> tuple[Json, Object | None, str | None]:
-        output, display = output_and_display(value, expression, max(limit, MAX_TEXT), max(limit, RESULT_LIMIT))
-        return output, display, text_for_model(value, output, limit, expression)
+    def forms() -> Outcome:
+        max_text = max(limit, MAX_TEXT)
+        contents = result_contents(value, expression, max_text)
+        output, display = output_and_display(value, expression, max_text, max(limit, RESULT_LIMIT))
+        if contents is not None and (not isinstance(value, Result) or value.own_output is None):
+            output = contents_text(contents)
+        model_text = text_for_model(value, output, limit, expression, contents)
+        return Outcome(output=output, display=display, contents=contents, model_text=model_text)
 
     if value is None or type(value) in (bool, int, float, str):
         return forms()
     try:
-        in_time: tuple[Json, Object | None, str | None] = _call(forms, lambda _: None, Deadline(_DISPLAY_SECONDS))
+        in_time: Outcome = _call(forms, lambda _: None, Deadline(_DISPLAY_SECONDS))
         return in_time
     except TimeoutError:
         location = f", it is in {expression}" if expression else ""
-        return f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>", None, None
+        notice = f"<{type(value).__name__}: it takes more than {_DISPLAY_SECONDS:g} s to show{location}>"
+        return Outcome(output=notice)
 
 
 def _failure(error: BaseException) -> Outcome:
+    failure = Outcome(error=exception_text(error), exception=error)
     try:
         error.__traceback__ = own_frames(error.__traceback__)
-        trace = None if isinstance(error, ToolFailed) else traceback_text(error)
-        output = to_json_value(error.output) if isinstance(error, ToolFailed) else None
+        if not isinstance(error, ToolFailed):
+            return replace(failure, traceback=traceback_text(error))
+        return replace(failure, output=to_json_value(error.output), contents=contents_of(error.contents))
     except Exception:  # an exception may fail in any of its own methods
-        trace = output = None
-    return Outcome(error=exception_text(error), exception=error, traceback=trace, output=output)
+        return failure

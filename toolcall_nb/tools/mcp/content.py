@@ -5,45 +5,35 @@ The content blocks are those of the Model Context Protocol, 2025-11-25, "Tool Re
 
 from __future__ import annotations
 
-import base64
 import json
 from typing import Any
 
-from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.contents import contents_text, read_contents, read_mcp_block
+from toolcall_nb.core.events import Json
 from toolcall_nb.tools.results.failures import ToolFailed
 from toolcall_nb.tools.results.result import Result
-
-_MEDIA = ("image/", "audio/")
-"""The media types that a card shows or plays."""
 
 
 def result_of(answer: Any) -> Result:
     """Converts a `CallToolResult`.
 
-    The output is the structured content, or else the texts of the blocks, with a line that names each picture or sound.
-    The model is sent both, but for a text that only repeats the structured content. The display is the first picture or
-    sound of each type; of others, and of those of a failed call, the line says that they are not kept. Raises
-    `ToolFailed` with the server's text for a failure.
+    The output is the structured content, or else the text of the blocks, with a line that names each picture, sound and
+    file. The blocks are its contents, without a text that only repeats the structured content. Raises `ToolFailed` with
+    the server's text and contents for a failure.
     """
-    media: Object = {}
-    texts: list[str] = []
-    for block in answer.content:
-        kind, data = _media(block) or ("", "")
-        is_kept = not kind or (kind not in media and not answer.is_error)
-        texts.append(_text(block) if is_kept else f"{_text(block)[:-1]}, not kept>")
-        if kind and is_kept:
-            is_svg = kind == "image/svg+xml"  # which notebooks store as text
-            media[kind] = base64.b64decode(data).decode("utf-8", "replace") if is_svg else data
-    if answer.is_error:
-        text = "\n".join(texts).strip() or "The MCP server says that the call failed, and no more."
-        raise ToolFailed(text, output=answer.structured_content)
-    if answer.structured_content is None:
-        return Result("\n".join(texts), display=media or None)
     structured = answer.structured_content
-    others = [text for text in texts if not _repeats(text, structured)]
-    to_model = "\n".join([json_text(structured), *others]) if others else None
-    return Result(structured, display=media or None, model=to_model)
+    blocks = [block.model_dump(mode="json", by_alias=True) for block in answer.content]
+    if not answer.is_error and structured is not None:
+        blocks = [block for block in blocks if block["type"] != "text" or not _repeats(block["text"], structured)]
+    is_text = all(block["type"] == "text" for block in blocks)
+    text = "\n".join(block["text"] for block in blocks) if is_text else ""
+    contents = (None if is_text else read_contents(blocks, read_mcp_block).contents) or ()
+    if answer.is_error:
+        error = (text or contents_text(contents)).strip() or "The MCP server says that the call failed, and no more."
+        raise ToolFailed(error, output=structured, contents=contents)
+    if structured is not None:
+        return Result(structured, contents=contents or ((text,) if text else ()))
+    return Result(text or contents_text(contents), contents=contents)
 
 
 def _repeats(text: str, structured: Json) -> bool:
@@ -57,28 +47,3 @@ def _repeats(text: str, structured: Json) -> bool:
         return json.loads(text) in values
     except (ValueError, RecursionError):
         return False
-
-
-def _text(block: Any) -> str:
-    """Returns the text of a block; for one of another type, a line that names it."""
-    if block.type == "text":
-        return str(block.text)
-    if block.type == "resource_link":
-        return f"<{block.title or block.name}: {block.uri}>"
-    if block.type == "resource":
-        text = getattr(block.resource, "text", None)
-        return _named(block.resource.mime_type, block.resource.blob) if text is None else str(text)
-    return _named(block.mime_type, block.data)
-
-
-def _named(kind: str | None, data: str) -> str:
-    return f"<{kind or 'data'}, {len(data.rstrip('=')) * 3 // 4:,} bytes>"
-
-
-def _media(block: Any) -> tuple[str, str] | None:
-    """Returns the MIME type and the base64 text of a picture or a sound; None for another block."""
-    if block.type == "resource":
-        kind, data = block.resource.mime_type, getattr(block.resource, "blob", None)
-    else:
-        kind, data = getattr(block, "mime_type", None), getattr(block, "data", None)
-    return (kind, data) if data and kind and kind.startswith(_MEDIA) else None

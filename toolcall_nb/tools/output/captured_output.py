@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -116,8 +116,8 @@ class CapturedOutput:
         """Displays and closes the open figures of this context, or if it has none, those of no running tool."""
         self._show_each(self._figures.take())
 
-    def show_open_figures(self, but: Any = None) -> None:
-        """Displays the figures that the tool has left open, as a notebook does; ``but`` is the tool's result."""
+    def show_open_figures(self, but: Sequence[Any] = ()) -> None:
+        """Displays the figures that the tool has left open, as a notebook does; those in ``but`` are its result."""
         self._show_each(self._figures.take_open(but))
 
     def _show_each(self, figures: list[Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -68,11 +69,11 @@ class OpenedFigures:
         self._figures.clear()
         return figures
 
-    def take_open(self, but: Any) -> list[Any]:
-        """Returns the figures that the tool has left open, without ``but``."""
+    def take_open(self, but: Sequence[Any]) -> list[Any]:
+        """Returns the figures that the tool has left open, without those in ``but``."""
         if not self._figures and {self} == _RUNNING:  # the tool imported matplotlib, which was not patched until then
             self._figures = [figure for figure in open_figures() if id(figure) not in self._open_before]
-        self._figures = [figure for figure in self._figures if figure is not but]
+        self._figures = [figure for figure in self._figures if figure not in but]
         return self.take() if self._figures else []
 
     def end(self) -> None:

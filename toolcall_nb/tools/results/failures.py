@@ -10,21 +10,24 @@ Any tool may raise them. The three texts are those of seed 004.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 
 class ToolFailed(Exception):
     """A tool could not do what it was called for; the text tells the person and the model why.
 
-    ``output`` is the tool's output up to the failure, of any type; None for none.
+    ``output`` is the tool's output up to the failure, of any type; None for none. ``contents`` are further pieces of
+    the error, such as a picture, as in `toolcall_nb.tools.Result`.
     """
 
     prefix = ""
     """The beginning of the text."""
 
-    def __init__(self, *texts: object, output: Any = None) -> None:
+    def __init__(self, *texts: object, output: Any = None, contents: Sequence[Any] = ()) -> None:
         super().__init__(*texts)
         self.output = output
+        self.contents = contents
 
     def __str__(self) -> str:
         return self.prefix + super().__str__()

@@ -1,5 +1,7 @@
 """Converts what a tool returned into JSON for programs and a MIME bundle for people: `output_and_display`.
 
+`result_contents` makes the pieces of a result that has several: a list of pictures, or a text and a picture.
+
 Packages cut long tables by their own display options, and write an ellipsis where they do. A note after a frame's own
 HTML counts what that leaves out.
 """
@@ -15,10 +17,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.core.call_display import MAX_DISPLAY
+from toolcall_nb.core.call_display import MAX_DISPLAY, MAX_DISPLAYS
+from toolcall_nb.core.contents import file_piece, file_words, json_piece, text_piece
 from toolcall_nb.core.escaping import escape
-from toolcall_nb.core.events import Json, Object
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, truncate_output, truncate_text
+from toolcall_nb.core.events import MISSING, Json, Object
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_result_content, truncate_text
 from toolcall_nb.tools.ipython_shell import ipython_shell
 from toolcall_nb.tools.output.figures import close_figure, draw_figure, figure_of
 from toolcall_nb.tools.results.json_values import (
@@ -62,6 +65,12 @@ _SCRIPT_NOTICE = (
 )
 _STATIC = ("image/", "text/html", "text/markdown", "text/latex")
 
+_DATA = (type(None), bool, int, float, str, bytes, list, dict, tuple, set)
+"""The types of plain data, which has no display."""
+
+_MAX_TYPES = 8
+"""The number of types of a list's items that are asked whether they are pictures."""
+
 _MAX_MARKUP = 1_000_000
 """Characters of HTML, Markdown and the like that are kept; a picture may have `MAX_DISPLAY`."""
 
@@ -77,11 +86,21 @@ class Result(Struct, frozen=True):
     ``display`` is a MIME bundle, whose binary types are bytes or base64 text, or any object that a notebook shows, such
     as a figure. ``model`` is text, or a value that is sent as JSON; None is the same as ``output``. Without an output,
     ``model`` is the output too.
+
+    ``contents`` are further pieces of the result, in order, for people and for models that see pictures: texts,
+    pictures, values, or objects in one of the forms of `toolcall_nb.core.contents`. A list as ``display`` is the same.
+    Without an output, their text is the output.
     """
 
     output: Any = None
     display: Any = None
     model: Any = None
+    contents: Sequence[Any] = ()
+
+    @property
+    def pieces(self) -> Sequence[Any]:
+        """The contents, or the display where that is a list."""
+        return self.contents or (self.display if isinstance(self.display, list | tuple) else ())
 
     @property
     def own_attribute(self) -> str:
@@ -109,7 +128,7 @@ def output_and_display(
         if value.display is None or isinstance(value.display, Mapping):
             return output, clean_bundle(value.display or {}, displayed)
         return output, output_and_display(value.display, displayed)[1]
-    if value is None or type(value) in (bool, int, float, str, bytes, list, dict, tuple, set):
+    if type(value) in _DATA:
         return to_json_value(value, expression, max_text, max_table), None
     figure = figure_of(value)
     output = to_json_value(value, expression, max_text, max_table)
@@ -125,15 +144,89 @@ def output_and_display(
     return output, display
 
 
-def text_for_model(value: Any, output: Json, limit: int, expression: str = "") -> str | None:
-    """Returns the text that the model is sent of what a tool returned; None if it is the whole ``output``."""
+def result_contents(value: Any, expression: str = "", max_text: int = MAX_TEXT) -> list[Object] | None:
+    """Returns the bounded pieces of what a tool returned, if it is a `Result`, or a list or a tuple with pictures.
+
+    At most `MAX_DISPLAYS` files are kept, and `MAX_DISPLAY` characters of them. A text stands in place of any other.
+    """
+    if isinstance(value, Result):
+        return contents_of(value.pieces, _attribute(expression, "contents"), max_text)
+    return contents_of(value, expression, max_text) if _has_pictures(value) else None
+
+
+def contents_of(pieces: Sequence[Any], expression: str = "", max_text: int = MAX_TEXT) -> list[Object] | None:
+    """Returns these pieces as contents, bounded; None if there are none."""
+    contents: list[Object | None] = []  # None: a piece that is no file, of which these share the room for text
+    others: list[Any] = []
+    files, room = 0, MAX_DISPLAY
+    for item in pieces:
+        if files == MAX_DISPLAYS and type(item) not in _DATA:
+            contents.append(text_piece(f"<{type(item).__name__}, not kept>"))
+            continue
+        piece = item if _is_piece(item) else _picture(item)
+        if piece is None or piece["type"] != "file":
+            contents.append(None)
+            others.append(piece or item)
+        elif files < MAX_DISPLAYS and len(piece["url"]) <= room:
+            contents.append(piece)
+            files, room = files + 1, room - len(piece["url"])
+        else:
+            contents.append(text_piece(f"<{file_words(piece)}, not kept>"))
+    values = iter(to_json_value(others, expression, max_text))
+    kept = (next(values, MISSING) if piece is None else piece for piece in contents)
+    return [piece if _is_piece(piece) else json_piece(piece) for piece in kept if piece is not MISSING] or None
+
+
+def _is_piece(item: Any) -> bool:
+    """Whether a value is in one of the forms of a piece already."""
+    kind = item.get("type") if type(item) is dict else None
+    name = _PIECES.get(kind) if isinstance(kind, str) else None
+    return name is not None and name in item and (kind == "json" or isinstance(item[name], str))
+
+
+_PIECES = {"text": "text", "file": "url", "json": "value", "resource": "uri"}
+
+
+def _has_pictures(value: Any) -> bool:
+    """Whether it is a list or a tuple with a picture; one item of each type is asked."""
+    if type(value) not in (list, tuple):
+        return False
+    first_of_type = {type(item): item for item in reversed(value) if type(item) not in _DATA}
+    return any(_picture(item) is not None for item in [*first_of_type.values()][:_MAX_TYPES])
+
+
+def _picture(item: Any) -> Object | None:
+    """Returns the piece of an object that displays itself as a picture; None for any other."""
+    if type(item) in _DATA:
+        return None
+    display = output_and_display(item)[1] or {}
+    kind = next((kind for kind in display if kind.startswith("image/")), None)
+    if kind is None:
+        return None
+    return file_piece(kind, display[kind].encode() if kind == "image/svg+xml" else display[kind])
+
+
+def figures_in(value: Any) -> list[Any]:
+    """Returns the figures of matplotlib that a result is made of."""
+    pieces = value if type(value) in (list, tuple) else value.pieces if isinstance(value, Result) else [value]
+    return [figure for piece in pieces if (figure := figure_of(piece)) is not None]
+
+
+def text_for_model(
+    value: Any, output: Json, limit: int, expression: str = "", contents: Sequence[Object] | None = None
+) -> str | None:
+    """Returns the text that the model is sent of what a tool returned; None if it is the whole ``output``.
+
+    The ``contents`` that are no pictures count as a part of it.
+    """
     if isinstance(value, Result):
         if value.model is not None and value.output is not None:
             return to_model_text(value.model, limit, _attribute(expression, "model"))
         value, expression = value.own_output, _attribute(expression, value.own_attribute)
-    if len(format_output(output)) <= limit:
+    text = format_result_content(output, contents)
+    if len(text) <= limit:
         return None
-    return to_model_text(value, limit, expression) if has_json(value) else truncate_output(output, limit)
+    return truncate_text(text, limit) if contents or not has_json(value) else to_model_text(value, limit, expression)
 
 
 def _attribute(expression: str, name: str) -> str:
