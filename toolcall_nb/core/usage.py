@@ -1,13 +1,18 @@
-"""Tokens and costs of requests to a model, as a message's metadata keeps them.
+"""Tokens and costs of requests to a model, as the steps and the metadata of a message keep them.
 
-    usage   {inputTokens, outputTokens, …}     of the whole message; `TOKEN_COUNTS` are the counts that are known
-    cost    {USD: "0.0045725"}                 by currency, as decimal text, where each request's price is known
-    model   the model that answered
-    steps   [{usage, cost?, model?, added?}]   of each request, if there were several; ``added`` is, by call id, how
-                                               many tokens the call's result added to the next prompt
+Each step of a message that made a request says its own ``usage``, ``cost`` and ``model`` (`StepStart`). The metadata of
+the message hold the sums, those of nested runs among them; of a message with one request, they say all:
+
+    usage   {inputTokens, outputTokens, …}   `TOKEN_COUNTS` are the counts that are known
+    cost    {USD: "0.0045725"}               by currency, as decimal text, where each request's price is known
+    model   the model that answered last
+    added   {call id: tokens}                how many tokens the result of a call added to the next prompt
+
+``inputTokens`` is the whole prompt, with what was read from a cache and what was written to one; ``outputTokens`` is
+the whole reply, with its reasoning. Readers of providers that count otherwise add up.
 
 Nothing is measured: these are the numbers that providers report, the same whenever the transcript is read.
-`to_metadata` writes them and `read_usage` reads them.
+`step_usage` and `usage_metadata` write them, and `read_usage` reads them.
 """
 
 from __future__ import annotations
@@ -22,8 +27,8 @@ from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, ToolCall
 
-USAGE_FIELDS = ("usage", "cost", "steps")
-"""The fields that `to_metadata` writes."""
+USAGE_FIELDS = ("usage", "cost", "added", "steps")
+"""The fields that `usage_metadata` writes."""
 
 _LARGEST = 2**53
 
@@ -77,8 +82,10 @@ class UsageSummary(Struct, frozen=True):
 
 
 def read_usage(messages: Iterable[Message]) -> UsageSummary:
-    """Reads tokens and costs from the metadata of messages."""
-    return UsageSummary(tuple(request for message in messages for request in read_requests(message.metadata)))
+    """Reads tokens and costs of messages. Those of repeated messages were counted in an earlier run."""
+    return UsageSummary(
+        tuple(request for message in messages if not message.repeated for request in read_requests(message))
+    )
 
 
 def answering_model(messages: Sequence[Message]) -> str:
@@ -87,13 +94,42 @@ def answering_model(messages: Sequence[Message]) -> str:
     return next((model for model in models if isinstance(model, str) and model), "")
 
 
-def read_requests(metadata: Object) -> list[RequestUsage]:
-    """Reads the requests from a message's metadata; none if it reports no usage."""
-    steps = metadata.get("steps")
+def read_requests(source: Message | Object) -> list[RequestUsage]:
+    """Reads the requests of a message, or the one request that the metadata of a reply report; none without usage.
+
+    The steps of the message say them. Where those of the run itself do not, its metadata are one request.
+    """
+    metadata = source.metadata if isinstance(source, Message) else source
     whole = _request(metadata)
-    if not isinstance(steps, list) or not steps:
-        return [whole] if whole.usage else []
-    return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
+    steps = metadata.get("steps")
+    if isinstance(steps, list) and steps:
+        return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
+    starts = source.step_starts if isinstance(source, Message) else ()
+    if whole.usage and not any(start.usage and start.parent is None for start in starts):
+        return [whole]
+    added = _added_by_step(source, whole.added) if isinstance(source, Message) and starts else {}
+    requests = []
+    for number, start in enumerate(starts):
+        model = start.model or (whole.model if start.parent is None else None)
+        request = RequestUsage(read_token_counts(start.usage), _cost(start.cost), model, added.get(number, {}))
+        if request.usage:
+            requests.append(request)
+    return requests
+
+
+def _added_by_step(message: Message, added: Mapping[str, int]) -> dict[int, dict[str, int]]:
+    """Returns the tokens that the results of each step's calls added, by the number of the step."""
+    by_step: dict[int, dict[str, int]] = {}
+    steps: dict[str | None, int] = {}  # the step that is open in each run
+    following = 0
+    for number, part in enumerate(message.parts if added else ()):
+        while following < len(message.step_starts) and message.step_starts[following].at <= number:
+            steps[message.step_starts[following].parent] = following
+            following += 1
+        if isinstance(part, ToolCall) and part.id in added:
+            step = steps.get(part.parent, steps.get(None, 0))
+            by_step.setdefault(step, {})[part.id] = added[part.id]
+    return by_step
 
 
 def _request(fields: Mapping[str, Any]) -> RequestUsage:
@@ -106,25 +142,32 @@ def _request(fields: Mapping[str, Any]) -> RequestUsage:
     )
 
 
-def to_metadata(requests: Sequence[RequestUsage]) -> Object:
-    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
+def step_usage(request: RequestUsage) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``model`` of a `FinishStep`, those that are known."""
+    fields: Object = {"usage": dict(request.usage)} if request.usage else {}
+    if request.cost is not None:
+        fields["cost"] = _cost_text(request.cost)
+    return fields | ({"model": request.model} if request.model else {})
+
+
+def usage_metadata(requests: Iterable[RequestUsage]) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``added`` of a message; none if no request reported usage."""
     whole = UsageSummary(tuple(requests))
-    usage, cost = whole.usage, whole.cost
+    usage, cost, added = whole.usage, whole.cost, whole.added
     if not usage:
         return {}
-    fields: Object = {"usage": usage}
-    if cost is not None:
-        fields["cost"] = _cost_text(cost)
+    fields: Object = {"usage": usage} | ({} if cost is None else {"cost": _cost_text(cost)})
+    return fields | ({"added": added} if added else {})
+
+
+def to_metadata(requests: Sequence[RequestUsage]) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
+    fields = usage_metadata(requests)
+    fields.pop("added", None)
     last = next((request.model for request in reversed(requests) if request.model), None)
-    for request in requests if len(requests) > 1 else ():
-        step: Object = {"usage": dict(request.usage)}
-        if request.cost is not None:
-            step["cost"] = _cost_text(request.cost)
-        if request.model not in (None, last):
-            step["model"] = request.model
-        if request.added:
-            step["added"] = dict(request.added)
-        fields.setdefault("steps", []).append(step)
+    for request in requests if fields and len(requests) > 1 else ():
+        step: Object = {"usage": {}} | step_usage(request) | ({"added": dict(request.added)} if request.added else {})
+        fields.setdefault("steps", []).append({key: step[key] for key in step if (key, step[key]) != ("model", last)})
     return fields
 
 
