@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.steps import calls_by_step
 from toolcall_nb.core.transcript import Message, ToolCall
 
 USAGE_FIELDS = ("usage", "cost", "added", "steps")
@@ -107,29 +108,13 @@ def read_requests(source: Message | Object) -> list[RequestUsage]:
     starts = source.step_starts if isinstance(source, Message) else ()
     if whole.usage and not any(start.usage and start.parent is None for start in starts):
         return [whole]
-    added = _added_by_step(source, whole.added) if isinstance(source, Message) and starts else {}
+    calls = calls_by_step(source) if isinstance(source, Message) and whole.added else [()] * len(starts)
     requests = []
-    for number, start in enumerate(starts):
+    for start, called in zip(starts, calls, strict=True):
+        added = {call.id: whole.added[call.id] for call in called if call.id in whole.added}
         model = start.model or (whole.model if start.parent is None else None)
-        request = RequestUsage(read_token_counts(start.usage), _cost(start.cost), model, added.get(number, {}))
-        if request.usage:
-            requests.append(request)
-    return requests
-
-
-def _added_by_step(message: Message, added: Mapping[str, int]) -> dict[int, dict[str, int]]:
-    """Returns the tokens that the results of each step's calls added, by the number of the step."""
-    by_step: dict[int, dict[str, int]] = {}
-    steps: dict[str | None, int] = {}  # the step that is open in each run
-    following = 0
-    for number, part in enumerate(message.parts if added else ()):
-        while following < len(message.step_starts) and message.step_starts[following].at <= number:
-            steps[message.step_starts[following].parent] = following
-            following += 1
-        if isinstance(part, ToolCall) and part.id in added:
-            step = steps.get(part.parent, steps.get(None, 0))
-            by_step.setdefault(step, {})[part.id] = added[part.id]
-    return by_step
+        requests.append(RequestUsage(read_token_counts(start.usage), _cost(start.cost), model, added))
+    return [request for request in requests if request.usage]
 
 
 def _request(fields: Mapping[str, Any]) -> RequestUsage:
