@@ -74,6 +74,14 @@ def usd_cost(amount: Any) -> dict[str, Decimal] | None:
     return {"USD": cost} if cost.is_finite() and 0 <= cost < _LARGEST_COST else None
 
 
+def mark_messages(events: list[Event], first: int, **fields: Any) -> None:
+    """Sets these fields of the messages that begin among the events from the number ``first`` on."""
+    for number in range(first, len(events)):
+        event = events[number]
+        if isinstance(event, Start):
+            events[number] = replace(event, **fields)
+
+
 class RunFacts:
     """Collects the facts of one conversation: of a run, or of one agent in it.
 
@@ -266,6 +274,8 @@ class _Nesting:
                     self.diagnostics += [*agent.diagnostics, *facts.diagnostics()]
                     inside = _Conversation(facts, call.id)
                     for each in agent.messages:
+                        if each.repeated:
+                            continue
                         if each.role == "assistant":
                             inner[:0] = self._items(each, _all_starts(each), inside)
                         else:
