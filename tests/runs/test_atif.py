@@ -7,7 +7,16 @@ from typing import Any
 from hypothesis import given
 
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, nested_texts, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    nested_texts,
+    format_of,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb.core.transcript import FilePart, ReasoningPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.atif import ATIF

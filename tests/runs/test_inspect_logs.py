@@ -12,7 +12,16 @@ from hypothesis import given
 
 from tests.runs.inspect_samples import HEADER, SAMPLE, log, request, time, tool
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, nested_texts, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    nested_texts,
+    format_of,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb import read, read_many
 from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import ErrorPart, FilePart, State

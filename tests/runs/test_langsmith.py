@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, nested_texts, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    nested_texts,
+    format_of,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb.core.transcript import ErrorPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.langsmith import LANGSMITH

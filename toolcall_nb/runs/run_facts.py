@@ -17,7 +17,19 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.core.calls import CallRecord
-from toolcall_nb.core.events import MISSING, Abort, Diagnostic, Event, Finish, MessageMetadata, Object, Start, StartStep
+from toolcall_nb.core.events import (
+    MISSING,
+    Abort,
+    Diagnostic,
+    Event,
+    Finish,
+    Json,
+    MessageMetadata,
+    Missing,
+    Object,
+    Start,
+    StartStep,
+)
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.steps import calls_by_step, unique_call_id
 from toolcall_nb.core.transcript import Message, Part, StepStart, TextPart, ToolCall, Transcript
@@ -341,10 +353,13 @@ def _all_starts(message: Message) -> list[StepStart]:
 def _untold(message: Message, call: ToolCall) -> list[Object]:
     """Returns what an agent was told in a message, as ``{role, text}``; nothing where its call's arguments say it."""
     texts = [part.text for part in message.parts if isinstance(part, TextPart)]
-    arguments = "" if call.input is MISSING else json_text(call.input)
-    said = [text for text in texts if json_text(text.strip())[1:-1] not in arguments]
-    others = len(message.parts) - len(texts)
-    return [{"role": message.role, "text": "\n\n".join(said), **({"others": others} if others else {})}] if said else []
+    said = [text for text in texts if not is_in_arguments(text, call.input)]
+    return [{"role": message.role, "text": "\n\n".join(said)}] if said else []
+
+
+def is_in_arguments(text: str, arguments: Json | Missing) -> bool:
+    """Whether one of the texts in a call's arguments is this one."""
+    return arguments is not MISSING and json_text(text) in json_text(arguments)
 
 
 def with_sums(message: Message) -> Message:

@@ -19,7 +19,7 @@ from toolcall_nb.adapters.message_lists import prompt_events
 from toolcall_nb.adapters.openai import OpenAIMessages
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, nonempty
-from toolcall_nb.core.transcript import Message, Transcript
+from toolcall_nb.core.transcript import Message, StepStart, Transcript
 from toolcall_nb.core.usage import RequestUsage, read_token_counts, step_usage
 from toolcall_nb.runs.run_facts import RunFacts, assemble, with_sums
 
@@ -159,11 +159,11 @@ def _with_usage(message: Message, reply: Any) -> Message:
     answers = Transcript.from_events(provider.read_whole(reply)).messages if provider is not None else ()
     if not answers or message.role != "assistant":
         return message
-    [*before, last], answered = [step.start for step in message.steps], answers[0].steps[-1].start
+    *before, last = [step.start for step in message.steps] or [StepStart()]
+    answered = next((step.response_id for step in reversed(answers[0].steps)), None)
     counts, model = read_token_counts(answers[0].metadata.get("usage")), get(answers[0].metadata, "model", str)
     usage = step_usage(RequestUsage(counts, None, model))
-    response_id = answered.response_id or nonempty(reply, "id")
-    starts = (*before, replace(last, response_id=response_id, **usage))
+    starts = (*before, replace(last, response_id=answered or nonempty(reply, "id"), **usage))
     return with_sums(replace(message, step_starts=starts, finish_reason=answers[0].finish_reason))
 
 
