@@ -12,8 +12,8 @@ from tests.support.corpora import corpus
 from tests.support.trace_records import (
     call_rows,
     check_runs,
-    nested_texts,
     format_of,
+    nested_texts,
     records_in,
     run_in,
     runs_in,

@@ -113,7 +113,7 @@ def read_requests(source: Message | Object) -> list[RequestUsage]:
     for start, called in zip(starts, calls, strict=True):
         added = {call.id: whole.added[call.id] for call in called if call.id in whole.added}
         model = start.model or (whole.model if start.parent is None else None)
-        requests.append(RequestUsage(read_token_counts(start.usage), _cost(start.cost), model, added))
+        requests.append(RequestUsage(read_token_counts(start.usage), read_cost(start.cost) or None, model, added))
     return [request for request in requests if request.usage]
 
 
@@ -121,7 +121,7 @@ def _request(fields: Mapping[str, Any]) -> RequestUsage:
     model, added = fields.get("model"), fields.get("added")
     return RequestUsage(
         read_token_counts(fields.get("usage")),
-        _cost(fields.get("cost")),
+        read_cost(fields.get("cost")) or None,
         model if isinstance(model, str) else None,
         {call: tokens for call, tokens in added.items() if _is_count(tokens)} if isinstance(added, dict) else {},
     )
@@ -222,7 +222,8 @@ def add_costs(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decima
     return sums or None
 
 
-def _cost(reported: Json) -> dict[str, Decimal] | None:
+def read_cost(reported: Json) -> dict[str, Decimal]:
+    """Reads a cost, decimal text by currency; leaves other values out."""
     amounts = {}
     for currency, text in reported.items() if isinstance(reported, dict) else ():
         try:
@@ -231,7 +232,7 @@ def _cost(reported: Json) -> dict[str, Decimal] | None:
             continue
         if amount is not None and amount.is_finite() and amount >= 0:
             amounts[currency] = amount
-    return amounts or None
+    return amounts
 
 
 def _cost_text(cost: Mapping[str, Decimal]) -> dict[str, str]:

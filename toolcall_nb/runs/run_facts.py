@@ -63,6 +63,7 @@ class CallFacts(Struct):
     ended: float | None = None
     seconds: float | None = None
     details: Object = field(default_factory=dict)
+    has_result: bool = False
 
 
 class StepFacts(Struct):

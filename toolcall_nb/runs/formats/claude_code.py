@@ -5,13 +5,15 @@ about the session. An answer takes several lines, one for each block, which shar
 tool result is a line of the user, with a structured copy in ``toolUseResult``. The turns that ``claude -p`` prints as
 stream-json are such lines too.
 
-Lines of a sub-agent (``isSidechain``, ``agentId``, ``parent_tool_use_id``) are inside the call that started it, and a
-run of their own where that call is not in the file. A prompt that was replaced by another one, and what followed it, is
-a run of its own too: a branch. A session that was resumed begins with the lines of the one before, which are repeated.
+Lines of a sub-agent (``isSidechain``, ``agentId``, ``parent_tool_use_id``), which may be in a file of their own, are
+inside the call that started it, and a run of their own where that call is not in the session. A prompt that was
+replaced by another one, and what followed it, is a run of its own too: a branch. A session that was resumed begins with
+the lines of the one before, which are repeated.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +22,7 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.runs.formats.claude_code_messages import SessionMessages
+from toolcall_nb.runs.paths import is_remote
 from toolcall_nb.runs.run_facts import Agents, assemble
 from toolcall_nb.runs.timestamps import parse_timestamp
 
@@ -32,6 +35,7 @@ _SESSION_FIELDS = (
 _TITLES = {"custom-title": "customTitle", "summary": "summary", "ai-title": "aiTitle"}
 """The lines that name the session, the most telling first."""
 
+_AGENT_FOLDER = "subagents"
 _READ = frozenset(
     {
         *("type", "message", "uuid", "parentUuid", "timestamp", "isSidechain", "requestId", "toolUseResult", "costUSD"),
@@ -146,7 +150,8 @@ class _Session:
         """Reads a line."""
         uuid = nonempty(line, "uuid")
         if uuid in self._seen:
-            self._main.facts.set_aside("repeated line")
+            if not nonempty(line, "agentId"):  # the session and the agent's file have the same lines
+                self._main.facts.set_aside("repeated line")
             return
         self._seen.update([uuid] if uuid else ())
         fields = as_mapping(line)
@@ -248,4 +253,19 @@ class _Session:
         )
 
 
-CLAUDE_CODE = TraceFormat("claude-code", "session logs of Claude Code (JSON lines)", _recognises, _read)
+def agent_files(path: str) -> list[str]:
+    """Returns the files of the agents that a session started: those in the folder ``subagents`` of the session."""
+    folder = os.path.join(os.path.splitext(path)[0], _AGENT_FOLDER)
+    names = sorted(os.listdir(folder)) if not is_remote(path) and os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in names if name.endswith(".jsonl")]
+
+
+def session_of(path: str) -> str | None:
+    """Returns the file of the session that started the agent whose file this is; None for other files."""
+    folder, name = os.path.split(os.path.dirname(path))
+    return f"{folder}.jsonl" if name == _AGENT_FOLDER and folder else None
+
+
+CLAUDE_CODE = TraceFormat(
+    "claude-code", "session logs of Claude Code (JSON lines)", _recognises, _read, companions=agent_files
+)

@@ -21,7 +21,7 @@ _SYNTHETIC = "<synthetic>"
 """The model of messages that Claude Code writes itself."""
 
 _SKILL = "Base directory for this skill: "
-_WRITTEN = re.compile(r"\s*<(system-reminder|local-command-caveat|task-notification|bash-notification)>")
+_WRITTEN = re.compile(r"\s*<(system-reminder|local-command-[a-z]+|task-notification|bash-notification)>")
 """The beginnings of texts that Claude Code writes in the user's name."""
 
 

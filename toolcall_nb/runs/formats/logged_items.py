@@ -214,13 +214,17 @@ class LoggedItems:
             output = output if isinstance(output, str | list) else as_json_text(output)
             item = {**item, "output": output, "status": "failed"}
         events = turn.give(item)
-        if not events:
-            self.facts.problem(f"There is a second output of the call {call_id:.80}.", ev.LEFT_OUT)
-        self.facts.answer(turn.message, events)
         facts = self.facts.call(call_id)
+        details = end.details
+        if not events and facts.has_result:
+            self.facts.problem(f"There is a second output of the call {call_id:.80}.", ev.LEFT_OUT)
+        elif not events:  # the arguments were no JSON
+            details = {**details, "output": output}
+        facts.has_result = True
+        self.facts.answer(turn.message, events)
         facts.ended, facts.seconds = time, end.seconds
-        if end.details:
-            facts.details = end.details
+        if details:
+            facts.details = details
 
     # Ends
 
