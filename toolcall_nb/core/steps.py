@@ -9,7 +9,7 @@ the program's own tools was written with the results of the calls, so it begins 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,10 +81,24 @@ def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
 
     Of a message with one step, the message's metadata say the model and the usage, where the step does not.
     """
-    numbered = _levels(message.parts).get(parent, [])
     starts = [start for start in message.step_starts if start.parent == parent]
-    if not starts:
-        starts = [StepStart(at=number) for number in _evident_places(numbered)]
+    return _steps(message, parent, _levels(message.parts).get(parent, []), starts)
+
+
+def steps_by_run(message: Message) -> dict[str | None, tuple[Step, ...]]:
+    """Returns the steps of the message, at None, and those of the run inside each call that has one, by its id."""
+    levels = _levels(message.parts)
+    starts: dict[str | None, list[StepStart]] = {}
+    for start in message.step_starts:
+        starts.setdefault(start.parent, []).append(start)
+    runs = dict.fromkeys((None, *levels, *starts))
+    return {parent: _steps(message, parent, levels.get(parent, []), starts.get(parent, [])) for parent in runs}
+
+
+def _steps(
+    message: Message, parent: str | None, numbered: Sequence[tuple[int, Part]], starts: list[StepStart]
+) -> tuple[Step, ...]:
+    starts = starts or [StepStart(at=number, parent=parent) for number in _evident_places(numbered)]
     if not starts:
         return ()
     numbers = [number for number, _ in numbered]
@@ -184,21 +198,6 @@ def _levels(parts: Sequence[Part]) -> dict[str | None, list[tuple[int, Part]]]:
         if isinstance(part, ToolCall):
             calls.add(part.id)
     return levels
-
-
-def calls_by_step(message: Message) -> list[list[ToolCall]]:
-    """Returns the calls of each of the message's step starts, those of nested runs among them."""
-    calls: list[list[ToolCall]] = [[] for _ in message.step_starts]
-    levels = _levels(message.parts) if calls else {}
-    places: dict[str | None, list[tuple[int, int]]] = {}
-    for index, start in enumerate(message.step_starts):
-        places.setdefault(start.parent, []).append((start.at, index))
-    for parent, begun in places.items():
-        for number, part in levels.get(parent, ()):
-            place = bisect_right(begun, (number, len(calls))) - 1
-            if isinstance(part, ToolCall) and place >= 0:
-                calls[begun[place][1]].append(part)
-    return calls
 
 
 # The ids of calls -------------------------------------------------------------------------------------------------

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import format_result
-from toolcall_nb.core.steps import calls_by_step
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.transcript import Message, ToolCall
 
 USAGE_FIELDS = ("usage", "cost", "added", "steps")
@@ -106,14 +107,15 @@ def read_requests(source: Message | Object) -> list[RequestUsage]:
     if isinstance(steps, list) and steps:
         return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
     starts = source.step_starts if isinstance(source, Message) else ()
-    if whole.usage and not any(start.usage and start.parent is None for start in starts):
-        return [whole]
-    calls = calls_by_step(source) if isinstance(source, Message) and whole.added else [()] * len(starts)
+    has_own = any(start.usage and start.parent is None for start in starts)
+    if not isinstance(source, Message) or not starts or (whole.usage and not has_own):
+        return [whole] if whole.usage else []
+    found = [(step.start.at, run, step) for run, steps in steps_by_run(source).items() for step in steps]
     requests = []
-    for start, called in zip(starts, calls, strict=True):
-        added = {call.id: whole.added[call.id] for call in called if call.id in whole.added}
-        model = start.model or (whole.model if start.parent is None else None)
-        requests.append(RequestUsage(read_token_counts(start.usage), read_cost(start.cost) or None, model, added))
+    for _, run, step in sorted(found, key=itemgetter(0)):
+        added = {call.id: whole.added[call.id] for call in step.calls if call.id in whole.added}
+        model = step.model or (whole.model if run is None else None)
+        requests.append(RequestUsage(read_token_counts(step.usage), read_cost(step.start.cost) or None, model, added))
     return [request for request in requests if request.usage]
 
 

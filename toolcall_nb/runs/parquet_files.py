@@ -23,7 +23,7 @@ from toolcall_nb.core.data_frames import import_pandas
 from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text, read_json
-from toolcall_nb.core.steps import steps_of
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.core.usage import read_cost, read_token_counts, read_usage
@@ -178,8 +178,8 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntr
 
 def _steps(message: Message) -> Iterator[dict[str, Any]]:
     """Yields a row for each request to a model: those of the run itself, and those inside each call."""
-    for parent in (None, *dict.fromkeys(start.parent for start in message.step_starts if start.parent is not None)):
-        for number, step in enumerate(steps_of(message, parent)):
+    for parent, steps in steps_by_run(message).items():
+        for number, step in enumerate(steps):
             cost = read_cost(step.start.cost)
             yield {
                 **{"parent": parent, "step": number, "agent": step.agent, "model": step.model, "text": step.text},

@@ -31,7 +31,7 @@ from toolcall_nb.core.events import (
     StartStep,
 )
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.steps import calls_by_step, unique_call_id
+from toolcall_nb.core.steps import steps_by_run, unique_call_id
 from toolcall_nb.core.transcript import Message, Part, StepStart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import (
     RequestUsage,
@@ -368,19 +368,15 @@ def with_sums(message: Message) -> Message:
 
     The facts of a single request are in the metadata alone.
     """
-    steps: dict[str | None, list[tuple[StepStart, list[ToolCall]]]] = {}
-    for start, calls in zip(message.step_starts, calls_by_step(message), strict=True):
-        if start.usage:
-            steps.setdefault(start.parent, []).append((start, calls))
     added: dict[str, int] = {}
-    for of_run in steps.values():
-        for (before, calls), (after, _) in pairwise(of_run):
-            ended = [call for call in calls if call.is_final and not call.provider_executed]
-            before_counts, after_counts = read_token_counts(before.usage), read_token_counts(after.usage)
-            added |= estimate_result_tokens(ended, before_counts, after_counts)
+    for steps in steps_by_run(message).values() if message.step_starts else ():
+        for before, after in pairwise(step for step in steps if step.usage):
+            ended = [call for call in before.calls if call.is_final and not call.provider_executed]
+            counts = read_token_counts(before.usage), read_token_counts(after.usage)
+            added |= estimate_result_tokens(ended, *counts)
     model = next((s.model for s in reversed(message.step_starts) if s.parent is None and s.model), None)
     metadata = {**message.metadata, **({"model": model} if model else {})}
-    if steps:
+    if any(start.usage for start in message.step_starts):
         requests = read_requests(replace(message, metadata={**metadata, "added": added}))
         metadata |= usage_metadata(requests)
     starts = message.step_starts

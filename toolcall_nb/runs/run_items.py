@@ -20,7 +20,7 @@ from msgspec import Struct
 from toolcall_nb.core.comparison import ItemKind
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.steps import calls_by_step
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import USAGE_FIELDS
 
@@ -152,7 +152,10 @@ def _set_turns(items: Sequence[RunItem]) -> None:
     for position, item in enumerate(items):
         if isinstance(item.value, Message):
             turns, ends = {}, {}
-            steps = {call.id: n for n, calls in enumerate(calls_by_step(item.value)) for call in calls}
+            known = {start.parent for start in item.value.step_starts}
+            by_run = steps_by_run(item.value) if known else {}
+            listed = [step for run, of_run in by_run.items() if run in known for step in of_run]
+            steps = {call.id: number for number, step in enumerate(listed) for call in step.calls}
         elif not isinstance(item.value, ToolCall):
             turns.pop(item.parent, None)
         else:

@@ -35,9 +35,9 @@ def assert_calls(
 ) -> None:
     """Asserts that a run called these tools. Raises `AssertionError` with both sides aligned.
 
-    ``run`` is a transcript, a chat, a message, or calls; those that only repeat an earlier run do not count. An expected
-    call is a name, which allows any arguments, or ``(name, arguments)``; its arguments may be a function that says
-    whether they are right, and may contain objects such as `unittest.mock.ANY`.
+    ``run`` is a transcript, a chat, a message, or calls; those that only repeat an earlier run do not count. An
+    expected call is a name, which allows any arguments, or ``(name, arguments)``; its arguments may be a function that
+    says whether they are right, and may contain objects such as `unittest.mock.ANY`.
 
     ``order`` is ``strict`` (these calls and no others, in this order), ``subsequence`` (in this order, with others
     between them), ``any`` (these and no others, in any order), ``superset`` (at least these) or ``subset`` (no others
