@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, State, StepStart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import (
     TOKEN_COUNTS,
     RequestUsage,
@@ -24,7 +25,9 @@ from toolcall_nb.core.usage import (
     read_requests,
     read_token_counts,
     read_usage,
+    step_usage,
     to_metadata,
+    usage_metadata,
 )
 from toolcall_nb.errors import ModelError
 from toolcall_nb.models.providers.reading import ResponseReader, cost_of
@@ -244,6 +247,41 @@ def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[Requ
     ]
     said = Transcript((Message("assistant", metadata=metadata),))
     assert read_usage(Transcript.from_markdown(said.to_markdown()).messages) == read_usage(said.messages)
+
+
+@given(st.lists(requests, min_size=2, max_size=5))
+def test_the_requests_of_steps_read_back_from_the_message_and_from_its_events(taken: list[RequestUsage]) -> None:
+    counted = [one for one in taken if one.usage]
+    parts, starts = [], []
+    for number, one in enumerate(counted):
+        starts.append(StepStart(at=len(parts), **step_usage(one)))
+        parts += [ToolCall(id=f"{number}-{name}", name="f", input={}) for name in one.added]
+        parts.append(TextPart(f"{number}"))
+    added = [{f"{number}-{name}": count for name, count in one.added.items()} for number, one in enumerate(counted)]
+    named = [replace(one, added=tokens) for one, tokens in zip(counted, added, strict=True)]
+    message = Message("assistant", tuple(parts), metadata=usage_metadata(named), step_starts=tuple(starts))
+    found = read_usage([message])
+    assert found == UsageSummary(tuple(named))
+    assert read_usage(Transcript.from_events(Transcript((message,)).events()).messages) == found
+
+
+def test_the_requests_of_a_nested_run_count_with_those_of_the_message() -> None:
+    own, inner = StepStart(usage={"inputTokens": 5}), StepStart(at=1, parent="c1", usage={"inputTokens": 2})
+    call = ToolCall(id="c1", name="agent", input={})
+    message = Message("assistant", (call, TextPart("Inner", parent="c1")), step_starts=(own, inner))
+    assert read_usage([message]).usage == {"inputTokens": 7}
+
+
+def test_metadata_count_the_whole_message_where_only_nested_steps_report_usage() -> None:
+    inner = StepStart(at=1, parent="c1", usage={"inputTokens": 2})
+    parts = (ToolCall(id="c1", name="agent", input={}), TextPart("Inner", parent="c1"))
+    message = Message("assistant", parts, metadata={"usage": {"inputTokens": 9}}, step_starts=(inner,))
+    assert read_usage([message]).usage == {"inputTokens": 9}
+
+
+def test_a_repeated_message_was_counted_in_an_earlier_run() -> None:
+    message = Message("assistant", metadata={"usage": {"inputTokens": 9}}, repeated=True)
+    assert read_usage([message]).usage == {}
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_the_line_says_how_many_calls_failed_were_denied_or_interrupted() -> Non
     states = [State.OUTPUT_AVAILABLE, State.OUTPUT_ERROR, State.OUTPUT_ERROR, State.OUTPUT_DENIED, State.INTERRUPTED]
     parts = tuple(ToolCall(id=f"c{index}", name="f", state=state, input={}) for index, state in enumerate(states))
     run = Transcript((Message("assistant", parts[:2]), Message("assistant", parts[2:])))
-    assert info_line("m", run) == "m · 5 tool calls (2 failed, 1 denied, 1 interrupted)"
+    assert info_line("m", run) == "m · interrupted · 5 tool calls (2 failed, 1 denied, 1 interrupted)"
     assert info_line("m", run[:1]) == "m · 2 tool calls (1 failed)"
 
 

@@ -59,7 +59,7 @@ INSIDE = [
 ]
 
 
-TASK = answer(1, call("t1", "Task", prompt="Find the tests"), "a1")
+TASK = answer(1, call("t1", "Task", prompt="Find the tests", subagent_type="Explore"), "a1")
 
 
 TASK_DONE = result(6, "t1", [{"type": "text", "text": "No tests."}], "u2", {"agentId": "k9", "totalDurationMs": 4500})

@@ -7,7 +7,16 @@ from typing import Any
 from hypothesis import given
 
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    format_of,
+    nested_texts,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb.core.transcript import FilePart, ReasoningPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.atif import ATIF
@@ -80,7 +89,7 @@ def test_a_result_without_a_call_belongs_to_the_only_one_or_is_a_message() -> No
 
 def test_copied_steps_are_marked() -> None:
     run = run_in([{**TRAJECTORY, "steps": [step(1, "user", "Hi", is_copied_context=True)]}], "atif")
-    assert run.transcript.messages[0].metadata == {"isCopiedContext": True}
+    assert run.transcript.messages[0].repeated
 
 
 def referring(**reference: Any) -> dict[str, Any]:
@@ -95,7 +104,7 @@ def test_a_trajectory_that_a_result_refers_to_ran_inside_the_call() -> None:
     for record in (embedded, pair):
         run = run_in([record], "atif")
         assert [(row[0], row[3]) for row in call_rows(run)] == [("d1", None), ("c1", "d1"), ("c2", "d1")]
-        assert run.transcript.calls["d1"].log == "Search first.\n\nI look.\n\nFound."
+        assert nested_texts(run.transcript, "d1") == ["Search first.", "I look.", "Found."]
     assert run_in([referring(session_id="elsewhere")], "atif").id == "outer"
 
 

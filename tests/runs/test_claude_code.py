@@ -9,8 +9,9 @@ from hypothesis import given
 from tests.runs.claude_code_sessions import INSIDE, SESSION, TASK, TASK_DONE, answer, call, line, result, sidechain
 from tests.support.corpora import corpus
 from tests.support.profile import IS_THOROUGH
-from tests.support.trace_records import call_rows, check_runs, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import call_rows, check_runs, nested_texts, records_in, run_in, runs_in, spoiled
 from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import CustomPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats import TRACE_FORMATS
@@ -104,10 +105,18 @@ def test_lines_that_come_again_are_read_once() -> None:
 def check_nested(run: Any) -> None:
     assert call_rows(run) == [("t1", "Task", "output-available", None), ("g1", "Grep", "output-available", "t1")]
     task, grep = run.transcript.calls.values()
-    assert task.log == "Searching.\n\nNo tests."
+    assert (task.log, nested_texts(run.transcript, "t1")) == ("", ["Searching.", "No tests."])
     assert (task.seconds, grep.started, grep.seconds) == (4.5, 2.0, 1.0)
     usage = read_usage(run.transcript.messages)
-    assert [request.model for request in usage.requests] == ["m-small", "m-small", "m-4"]
+    assert [request.model for request in usage.requests] == ["m-4", "m-small", "m-small"]
+    [message] = run.transcript.messages
+    steps = steps_of(message, "t1")
+    assert [(step.text, step.model, step.response_id) for step in steps] == [
+        ("Searching.", "m-small", "x2"),
+        ("No tests.", "m-small", "x4"),
+    ]
+    assert [step.agent for step in steps] == ["Explore", "Explore"]
+    assert run.transcript.top_level.messages[0].parts == (task,)
 
 
 def test_a_sub_agent_is_found_by_the_prompt_it_was_given() -> None:

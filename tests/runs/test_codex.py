@@ -23,7 +23,7 @@ def test_a_rollout_is_one_run_in_which_each_message_occurs_once() -> None:
         ("user", "List the files"),
         ("assistant", "I look.\n\nThere is a.txt."),
     ]
-    assert [each.metadata.get("isMeta") for each in run.transcript.messages] == [True, None, None]
+    assert [each.injected for each in run.transcript.messages] == ["environment_context", None, None]
     assert run.transcript.diagnostics[0].message == (
         "2 records have no place in a transcript (turn_context 1, event_msg task_complete 1)."
     )

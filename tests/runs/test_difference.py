@@ -23,6 +23,7 @@ from toolcall_nb.core.transcript import (
     Part,
     ReasoningPart,
     State,
+    StepStart,
     TextPart,
     ToolCall,
     Transcript,
@@ -130,11 +131,33 @@ def test_calls_that_ran_side_by_side_are_paired_in_any_order() -> None:
 
 
 def test_calls_of_one_request_are_paired_in_any_order() -> None:
-    usage = {"usage": {"inputTokens": 1}}
-    steps = {"steps": [{**usage, "added": {"1": 1, "2": 1}}, usage]}
-    a = run(call("1", "read", {"path": "a.txt"}), call("2", "read", {"path": "b.txt"}), **steps)
-    b = run(call("1", "read", {"path": "b.txt"}), call("2", "read", {"path": "a.txt"}), **steps)
-    assert sorted(calls_of(diff(a, b))) == [("=", "1", "2"), ("=", "2", "1")]
+    def two(first: str, second: str, *starts: int) -> Transcript:
+        calls = (call("1", "read", {"path": first}), call("2", "read", {"path": second}))
+        steps = tuple(StepStart(at=at, usage={"inputTokens": 1}) for at in starts)
+        return Transcript((Message("assistant", calls, step_starts=steps),))
+
+    difference = diff(two("a.txt", "b.txt", 0, 2), two("b.txt", "a.txt", 0, 2))
+    assert sorted(calls_of(difference)) == [("=", "1", "2"), ("=", "2", "1")]
+    apart = diff(two("a.txt", "b.txt", 0, 1), two("b.txt", "a.txt", 0, 1))
+    assert "moved" in {row.kind for row in apart.rows}
+
+
+def test_runs_that_ended_in_other_ways_differ() -> None:
+    a = run(TextPart("Hi"))
+    b = Transcript((Message("assistant", (TextPart("Hi"),), finish_reason="limit"),))
+    [row] = [row for row in diff(a, b).rows if row.item == "run"]
+    assert [(change.path, change.a, change.b) for change in row.changes] == [("outcome", "done", "limit")]
+
+
+def test_a_text_inside_a_call_is_below_it() -> None:
+    def transcript(text: str) -> Transcript:
+        return run(call("c", "agent", {"q": 1}), TextPart(text, parent="c"), TextPart("End"))
+
+    difference = diff(transcript("Found it."), transcript("Found nothing."))
+    assert [(row.kind, row.name, row.depth) for row in difference.rows if row.item == "text"] == [
+        ("~", "assistant", 1),
+        ("=", "assistant", 0),
+    ]
 
 
 def test_very_many_calls_side_by_side_keep_the_pairs_that_they_have_in_order() -> None:
@@ -308,7 +331,7 @@ def test_metadata_and_the_ends_of_messages_are_compared_by_field() -> None:
     stopped = Message("assistant", (TextPart("Hi"),), metadata={"model": "m2"}, aborted="stopped")
     difference = diff(a, Transcript((stopped,), {"title": "two"}))
     assert [changes_of(row) for row in difference.rows if row.kind == "~"] == [
-        [("title", "one", "two")],
+        [("outcome", "done", "stopped"), ("title", "one", "two")],
         [("metadata.model", "m1", "m2"), ("aborted", MISSING, "stopped")],
     ]
     assert difference.counts == {"=": 1, "~": 2, "+": 0, "-": 0, "moved": 0}

@@ -12,8 +12,18 @@ from hypothesis import given
 
 from tests.runs.inspect_samples import HEADER, SAMPLE, log, request, time, tool
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    format_of,
+    nested_texts,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb import read, read_many
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import ErrorPart, FilePart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.errors import UsageError
@@ -73,7 +83,9 @@ def test_calls_inside_the_span_of_a_call_are_below_it() -> None:
         ("c1", "bash", "output-available", None),
         ("inner", "search", "output-available", "c1"),
     ]
-    assert run.transcript.calls["c1"].log == "Searching."
+    assert nested_texts(run.transcript, "c1") == ["Searching."]
+    step = steps_of(run.transcript.messages[-1], "c1")[0]
+    assert (step.agent, step.started) == ("helper", 0.1)
 
 
 def test_in_older_logs_a_call_contains_the_events_of_what_ran_inside_it() -> None:

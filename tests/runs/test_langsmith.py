@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 
 from tests.support.corpora import corpus
-from tests.support.trace_records import call_rows, check_runs, format_of, records_in, run_in, runs_in, spoiled
+from tests.support.trace_records import (
+    call_rows,
+    check_runs,
+    format_of,
+    nested_texts,
+    records_in,
+    run_in,
+    runs_in,
+    spoiled,
+)
 from toolcall_nb.core.transcript import ErrorPart, State
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.langsmith import LANGSMITH
@@ -127,7 +136,7 @@ def test_what_ran_inside_a_tool_is_below_its_call() -> None:
     ]
     run = run_in([*TRACE, *inner], "langsmith")
     assert [(row[0], row[3]) for row in call_rows(run)] == [("c1", None), ("i1", "c1")]
-    assert run.transcript.calls["c1"].log == "Inside."
+    assert nested_texts(run.transcript, "c1") == ["Inside."]
 
 
 def test_the_messages_of_a_traces_state_are_its_prompt_and_answer_without_any_model() -> None:

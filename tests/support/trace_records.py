@@ -16,12 +16,12 @@ import pytest
 from hypothesis import strategies as st
 
 from tests.support.strategies import json_values
-from toolcall_nb.core.transcript import ToolCall, Transcript
+from toolcall_nb.core.transcript import ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.runs.file_archives import archive_members
 from toolcall_nb.runs.formats import TRACE_FORMATS
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 
-__all__ = ["call_rows", "check_runs", "format_of", "records_in", "run_in", "runs_in", "spoiled"]
+__all__ = ["call_rows", "check_runs", "format_of", "nested_texts", "records_in", "run_in", "runs_in", "spoiled"]
 
 
 def records_in(path: Path) -> list[Any]:
@@ -80,6 +80,12 @@ def check_runs(runs: Sequence[RecordedRun]) -> None:
 def call_rows(run: RecordedRun) -> list[tuple[str, str, str, str | None]]:
     """The id, name, state and parent of each call."""
     return [_row(call) for call in run.transcript.calls.values()]
+
+
+def nested_texts(transcript: Transcript, parent: str) -> list[str]:
+    """The texts and the reasoning of the run inside a call."""
+    parts = [part for message in transcript.messages for part in message.parts]
+    return [part.text for part in parts if isinstance(part, TextPart | ReasoningPart) and part.parent == parent]
 
 
 def _row(call: ToolCall) -> tuple[str, str, str, str | None]:

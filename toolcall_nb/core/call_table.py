@@ -4,6 +4,7 @@ A row is a dictionary with the columns of `CALL_COLUMNS`; None is unknown, never
 
     i            the number of the call in its run, from 0
     id, name     those of the call
+    provider_id  the provider's id of the call, where it is another one
     parent       the id of the call that it ran inside of
     depth        the number of calls that it ran inside of
     turn         the number of its message in ``transcript.messages``, from 0
@@ -20,6 +21,7 @@ A row is a dictionary with the columns of `CALL_COLUMNS`; None is unknown, never
     truncated    whether the model was sent less than the output
     tokens       the tokens that the result added to the next prompt
     attempt      the number of the call among those of the same name and arguments, from 1
+    repeated     whether the call was made in an earlier run, which this one only repeats; then it has no ``attempt``
     fingerprint  the same for calls of the same name and arguments
 
 A frame has one more column for each argument, ``args.NAME``.
@@ -100,8 +102,32 @@ def error_type(text: str | None) -> str | None:
 
 
 CALL_COLUMNS = (
-    *("i", "id", "parent", "depth", "turn", "name", "state", "error_type", "error", "started", "seconds", "approval"),
-    *("arguments", "result", "result_text", "result_bytes", "truncated", "tokens", "attempt", "fingerprint"),
+    *(
+        "i",
+        "id",
+        "provider_id",
+        "parent",
+        "depth",
+        "turn",
+        "name",
+        "state",
+        "error_type",
+        "error",
+        "started",
+        "seconds",
+        "approval",
+    ),
+    *(
+        "arguments",
+        "result",
+        "result_text",
+        "result_bytes",
+        "truncated",
+        "tokens",
+        "attempt",
+        "repeated",
+        "fingerprint",
+    ),
 )
 """The columns of every call."""
 
@@ -110,7 +136,7 @@ _ARGUMENT_COLUMNS = 200
 
 
 def message_calls(messages: Iterable[Message]) -> Iterator[tuple[int, ToolCall]]:
-    """Yields all calls with the numbers of their messages, also several calls of one id."""
+    """Yields all calls with the numbers of their messages."""
     for turn, message in enumerate(messages):
         for call in message.calls:
             yield turn, call
@@ -120,20 +146,22 @@ def call_rows(
     calls: Iterable[tuple[int | None, ToolCall]], messages: Iterable[Message] = ()
 ) -> Iterator[dict[str, Any]]:
     """Yields a row for each call, with its message's number. ``messages`` say what the results added to the prompt."""
-    listed = list(calls)
+    listed, messages = list(calls), list(messages)
     nesting = CallNesting(call for _, call in listed)
     added = read_usage(messages).added
     attempts: Counter[str] = Counter()
     for i, (turn, call) in enumerate(listed):
         fingerprint = _fingerprint(call.name, call.input)
-        attempts[fingerprint] += 1
+        is_repeated = turn is not None and turn < len(messages) and bool(messages[turn].repeated)
+        attempts[fingerprint] += not is_repeated
         tokens = added.get(call.id) if call.tokens is None else call.tokens
         output = None if call.output is MISSING else call.output
         text = None if call.output is MISSING else format_output(call.output)
         yield {
             **{"i": i, "turn": turn, "depth": nesting.depth(call.id), "tokens": tokens},
-            **{"attempt": attempts[fingerprint]},
-            **{"id": call.id, "name": call.name, "parent": call.parent, "state": call.state.value},
+            **{"attempt": None if is_repeated else attempts[fingerprint], "repeated": is_repeated},
+            **{"id": call.id, "provider_id": call.provider_id, "name": call.name},
+            **{"parent": call.parent, "state": call.state.value},
             **{"error_type": error_type(call.error), "error": call.error},
             **{"started": call.started, "seconds": call.seconds, "approval": _approval_word(call.approval)},
             **{"arguments": None if call.input is MISSING else call.input, "result": output, "result_text": text},

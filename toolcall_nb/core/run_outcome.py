@@ -75,9 +75,10 @@ _BY_REASON = {
 def run_outcome(messages: Sequence[Message], *, is_unfinished: bool = False) -> RunOutcome:
     """Returns how the run with these messages ended: how its last turn did, since an earlier error may be overcome.
 
-    ``is_unfinished`` says that the last reply has no end, which a recording tells and its messages do not.
+    A message that a program injected in the user's place waits for no answer. ``is_unfinished`` says that the last
+    reply has no end, which a recording tells and its messages do not.
     """
-    last = next((message for message in reversed(messages) if message.role != "system"), None)
+    last = next((each for each in reversed(messages) if each.role != "system" and each.injected is None), None)
     if last is None:
         return RunOutcome(None)
     if last.role == "user":

@@ -81,10 +81,24 @@ def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
 
     Of a message with one step, the message's metadata say the model and the usage, where the step does not.
     """
-    numbered = _level(message.parts, parent)
     starts = [start for start in message.step_starts if start.parent == parent]
-    if not starts:
-        starts = [StepStart(at=number) for number in _evident_places(numbered)]
+    return _steps(message, parent, _levels(message.parts).get(parent, []), starts)
+
+
+def steps_by_run(message: Message) -> dict[str | None, tuple[Step, ...]]:
+    """Returns the steps of the message, at None, and those of the run inside each call that has one, by its id."""
+    levels = _levels(message.parts)
+    starts: dict[str | None, list[StepStart]] = {}
+    for start in message.step_starts:
+        starts.setdefault(start.parent, []).append(start)
+    runs = dict.fromkeys((None, *levels, *starts))
+    return {parent: _steps(message, parent, levels.get(parent, []), starts.get(parent, [])) for parent in runs}
+
+
+def _steps(
+    message: Message, parent: str | None, numbered: Sequence[tuple[int, Part]], starts: list[StepStart]
+) -> tuple[Step, ...]:
+    starts = starts or [StepStart(at=number, parent=parent) for number in _evident_places(numbered)]
     if not starts:
         return ()
     numbers = [number for number, _ in numbered]
@@ -107,7 +121,7 @@ def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
 
 def without_nested(message: Message) -> Message:
     """Returns the message without what ran inside its calls."""
-    kept = [number for number, _ in _level(message.parts, None)]
+    kept = [number for number, _ in _levels(message.parts).get(None, ())]
     if len(kept) == len(message.parts):
         return message
     starts = [_at(start, bisect_left(kept, start.at)) for start in message.step_starts if start.parent is None]
@@ -124,8 +138,9 @@ def normal_step_starts(parts: Sequence[Part], starts: Iterable[StepStart]) -> tu
     for start in sorted(starts, key=lambda each: each.at):
         by_run.setdefault(start.parent, []).append(start)
     kept: list[StepStart] = []
+    levels = _levels(parts) if by_run else {}
     for parent, of_run in by_run.items():
-        numbered = _level(parts, parent)
+        numbered = levels.get(parent, [])
         kept += _normal_starts(numbered, of_run, len(parts), is_nested=parent is not None)
     return tuple(sorted(kept, key=lambda start: (start.at, start.parent or "")))
 
@@ -168,22 +183,21 @@ def _evident_places(numbered: Iterable[tuple[int, Part]]) -> Iterator[int]:
             was_called = True
 
 
-def _level(parts: Sequence[Part], parent: str | None) -> list[tuple[int, Part]]:
-    """Returns the parts of the run itself, or of that inside the call ``parent``, with their numbers.
+def _levels(parts: Sequence[Part]) -> dict[str | None, list[tuple[int, Part]]]:
+    """Returns the parts of the run itself, at None, and of the run inside each call, with their numbers.
 
     A part whose parent is none of the calls before it belongs to the run itself.
     """
     if all(part.parent is None for part in parts):  # as most are
-        return list(enumerate(parts)) if parent is None else []
-    level = []
+        return {None: list(enumerate(parts))}
     calls: set[str] = set()
+    levels: dict[str | None, list[tuple[int, Part]]] = {}
     for number, part in enumerate(parts):
         around = part.parent
-        if (around if around in calls else None) == parent:
-            level.append((number, part))
+        levels.setdefault(around if around in calls else None, []).append((number, part))
         if isinstance(part, ToolCall):
             calls.add(part.id)
-    return level
+    return levels
 
 
 # The ids of calls -------------------------------------------------------------------------------------------------

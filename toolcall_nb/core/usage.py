@@ -1,29 +1,36 @@
-"""Tokens and costs of requests to a model, as a message's metadata keeps them.
+"""Tokens and costs of requests to a model, as the steps and the metadata of a message keep them.
 
-    usage   {inputTokens, outputTokens, …}     of the whole message; `TOKEN_COUNTS` are the counts that are known
-    cost    {USD: "0.0045725"}                 by currency, as decimal text, where each request's price is known
-    model   the model that answered
-    steps   [{usage, cost?, model?, added?}]   of each request, if there were several; ``added`` is, by call id, how
-                                               many tokens the call's result added to the next prompt
+Each step of a message that made a request says its own ``usage``, ``cost`` and ``model`` (`StepStart`). The metadata of
+the message hold the sums, those of nested runs among them; of a message with one request, they say all:
+
+    usage   {inputTokens, outputTokens, …}   `TOKEN_COUNTS` are the counts that are known
+    cost    {USD: "0.0045725"}               by currency, as decimal text, where each request's price is known
+    model   the model that answered last
+    added   {call id: tokens}                how many tokens the result of a call added to the next prompt
+
+``inputTokens`` is the whole prompt, with what was read from a cache and what was written to one; ``outputTokens`` is
+the whole reply, with its reasoning. Readers of providers that count otherwise add up.
 
 Nothing is measured: these are the numbers that providers report, the same whenever the transcript is read.
-`to_metadata` writes them and `read_usage` reads them.
+`step_usage` and `usage_metadata` write them, and `read_usage` reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
+from operator import itemgetter
 from typing import Any
 
 from msgspec import Struct
 
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.core.result_text import format_result
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.transcript import Message, ToolCall
 
-USAGE_FIELDS = ("usage", "cost", "steps")
-"""The fields that `to_metadata` writes."""
+USAGE_FIELDS = ("usage", "cost", "added", "steps")
+"""The fields that `usage_metadata` writes."""
 
 _LARGEST = 2**53
 
@@ -77,8 +84,10 @@ class UsageSummary(Struct, frozen=True):
 
 
 def read_usage(messages: Iterable[Message]) -> UsageSummary:
-    """Reads tokens and costs from the metadata of messages."""
-    return UsageSummary(tuple(request for message in messages for request in read_requests(message.metadata)))
+    """Reads tokens and costs of messages. Those of repeated messages were counted in an earlier run."""
+    return UsageSummary(
+        tuple(request for message in messages if not message.repeated for request in read_requests(message))
+    )
 
 
 def answering_model(messages: Sequence[Message]) -> str:
@@ -87,44 +96,65 @@ def answering_model(messages: Sequence[Message]) -> str:
     return next((model for model in models if isinstance(model, str) and model), "")
 
 
-def read_requests(metadata: Object) -> list[RequestUsage]:
-    """Reads the requests from a message's metadata; none if it reports no usage."""
-    steps = metadata.get("steps")
+def read_requests(source: Message | Object) -> list[RequestUsage]:
+    """Reads the requests of a message, or the one request that the metadata of a reply report; none without usage.
+
+    The steps of the message say them. Where those of the run itself do not, its metadata are one request.
+    """
+    metadata = source.metadata if isinstance(source, Message) else source
     whole = _request(metadata)
-    if not isinstance(steps, list) or not steps:
+    steps = metadata.get("steps")
+    if isinstance(steps, list) and steps:
+        return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
+    starts = source.step_starts if isinstance(source, Message) else ()
+    has_own = any(start.usage and start.parent is None for start in starts)
+    if not isinstance(source, Message) or not starts or (whole.usage and not has_own):
         return [whole] if whole.usage else []
-    return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
+    found = [(step.start.at, run, step) for run, steps in steps_by_run(source).items() for step in steps]
+    requests = []
+    for _, run, step in sorted(found, key=itemgetter(0)):
+        added = {call.id: whole.added[call.id] for call in step.calls if call.id in whole.added}
+        model = step.model or (whole.model if run is None else None)
+        requests.append(RequestUsage(read_token_counts(step.usage), read_cost(step.start.cost) or None, model, added))
+    return [request for request in requests if request.usage]
 
 
 def _request(fields: Mapping[str, Any]) -> RequestUsage:
     model, added = fields.get("model"), fields.get("added")
     return RequestUsage(
         read_token_counts(fields.get("usage")),
-        _cost(fields.get("cost")),
+        read_cost(fields.get("cost")) or None,
         model if isinstance(model, str) else None,
         {call: tokens for call, tokens in added.items() if _is_count(tokens)} if isinstance(added, dict) else {},
     )
 
 
-def to_metadata(requests: Sequence[RequestUsage]) -> Object:
-    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
+def step_usage(request: RequestUsage) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``model`` of a `FinishStep`, those that are known."""
+    fields: Object = {"usage": dict(request.usage)} if request.usage else {}
+    if request.cost is not None:
+        fields["cost"] = _cost_text(request.cost)
+    return fields | ({"model": request.model} if request.model else {})
+
+
+def usage_metadata(requests: Iterable[RequestUsage]) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``added`` of a message; none if no request reported usage."""
     whole = UsageSummary(tuple(requests))
-    usage, cost = whole.usage, whole.cost
+    usage, cost, added = whole.usage, whole.cost, whole.added
     if not usage:
         return {}
-    fields: Object = {"usage": usage}
-    if cost is not None:
-        fields["cost"] = _cost_text(cost)
+    fields: Object = {"usage": usage} | ({} if cost is None else {"cost": _cost_text(cost)})
+    return fields | ({"added": added} if added else {})
+
+
+def to_metadata(requests: Sequence[RequestUsage]) -> Object:
+    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
+    fields = usage_metadata(requests)
+    fields.pop("added", None)
     last = next((request.model for request in reversed(requests) if request.model), None)
-    for request in requests if len(requests) > 1 else ():
-        step: Object = {"usage": dict(request.usage)}
-        if request.cost is not None:
-            step["cost"] = _cost_text(request.cost)
-        if request.model not in (None, last):
-            step["model"] = request.model
-        if request.added:
-            step["added"] = dict(request.added)
-        fields.setdefault("steps", []).append(step)
+    for request in requests if fields and len(requests) > 1 else ():
+        step: Object = {"usage": {}} | step_usage(request) | ({"added": dict(request.added)} if request.added else {})
+        fields.setdefault("steps", []).append({key: step[key] for key in step if (key, step[key]) != ("model", last)})
     return fields
 
 
@@ -194,7 +224,8 @@ def add_costs(costs: Iterable[Mapping[str, Decimal] | None]) -> dict[str, Decima
     return sums or None
 
 
-def _cost(reported: Json) -> dict[str, Decimal] | None:
+def read_cost(reported: Json) -> dict[str, Decimal]:
+    """Reads a cost, decimal text by currency; leaves other values out."""
     amounts = {}
     for currency, text in reported.items() if isinstance(reported, dict) else ():
         try:
@@ -203,7 +234,7 @@ def _cost(reported: Json) -> dict[str, Decimal] | None:
             continue
         if amount is not None and amount.is_finite() and amount >= 0:
             amounts[currency] = amount
-    return amounts or None
+    return amounts
 
 
 def _cost_text(cost: Mapping[str, Decimal]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.escaping import element, escape
+from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.output_summary import summarise_transcript
@@ -40,15 +41,17 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def info_line(model: str, transcript: Transcript) -> str:
-    """Formats the line below a run: the model, the number of calls and how many did not succeed, tokens and cost."""
+    """Formats the line below a run: the model, how the run ended, its calls, tokens and cost."""
     total = read_usage(transcript.messages)
-    parts = [model, _calls(transcript), tokens(total.usage), money(total.cost)]
+    state = transcript.outcome.state
+    end = "" if state in (None, RunState.DONE, RunState.UNANSWERED) else f"{state}"
+    parts = [model, end, _calls(transcript), tokens(total.usage), money(total.cost)]
     return " · ".join(part for part in parts if part)
 
 
 def _calls(transcript: Transcript) -> str:
     """Formats the number of calls as ``4 tool calls (1 failed, 2 denied)``; empty if there is none."""
-    states = Counter(call.state for message in transcript.messages for call in message.calls)
+    states = Counter(call.state for each in transcript.messages if not each.repeated for call in each.calls)
     if not states:
         return ""
     ends = ", ".join(f"{states[state]:,} {word}" for state, word in _BAD_ENDS.items() if states[state])

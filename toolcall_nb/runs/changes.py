@@ -15,7 +15,7 @@ from typing import Any
 
 from toolcall_nb.core.comparison import ASPECTS, Aspect, FieldChange, is_other_time
 from toolcall_nb.core.events import MISSING, Json
-from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall
+from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.render.value_lines import Bounds, draw_value, format_count
 from toolcall_nb.runs.run_items import TIME_OF_DAY, VOLATILE, RunItem, compared_fields
 from toolcall_nb.runs.text_lines import MAX_COMPARED, compare_lines, compare_paragraphs
@@ -62,6 +62,12 @@ def item_changes(a: RunItem, b: RunItem, ignored: Sequence[str] = ()) -> tuple[F
     if hidden > 0:
         changes[_MAX_CHANGES:] = [FieldChange("other", "…", note=f"{format_count(hidden, 'more changes')}")]
     return tuple(changes)
+
+
+def _of_run(a: Transcript, b: Transcript) -> Iterator[FieldChange]:
+    states = [MISSING if state is None else state.value for state in (a.outcome.state, b.outcome.state)]
+    yield from _values("state", "outcome", *states)
+    yield from _values("other", "", a.metadata, b.metadata)
 
 
 def _of_message(a: Message, b: Message) -> Iterator[FieldChange]:
@@ -256,7 +262,7 @@ def _without_ids(value: Json) -> Json:
 
 
 _CHANGES: dict[str, Callable[[Any, Any], Iterator[FieldChange]]] = {
-    "run": lambda a, b: _values("other", "", a.metadata, b.metadata),
+    "run": _of_run,
     "message": _of_message,
     "call": _of_call,
     "text": _of_text,

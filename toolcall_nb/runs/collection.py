@@ -15,6 +15,7 @@ from toolcall_nb.core.text_search import CallFilter, call_filter
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.errors import ToolcallError, UnknownFormatError, UsageError
 from toolcall_nb.runs.formats.base import RecordedRun
+from toolcall_nb.runs.formats.claude_code import session_of
 from toolcall_nb.runs.parquet_files import PARQUET, PARQUET_TABLES, query_tables, write_parquet
 from toolcall_nb.runs.paths import is_remote, list_files, suffix_of
 from toolcall_nb.runs.recorded_file import MARKDOWN, RecordedFile
@@ -29,9 +30,10 @@ _PARQUET_RUNS = f"runs{PARQUET}"
 def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> Runs:
     """Reads the runs of many files: of a folder, a pattern such as ``logs/**/*.jsonl``, or a list of these.
 
-    Of a folder, it reads the files below it that have a known suffix. A path may be a URL of fsspec, where that is
-    installed. The files are read when the runs are needed, one run after the other; only an index stays in memory.
-    Raises `UsageError` where there is no such file. A file that cannot be read is listed in ``Runs.unread``.
+    Of a folder, it reads the files below it that have a known suffix; those of agents that a session started are read
+    with that session. A path may be a URL of fsspec, where that is installed. The files are read when the runs are
+    needed, one run after the other; only an index stays in memory. Raises `UsageError` where there is no such file. A
+    file that cannot be read is listed in ``Runs.unread``.
     """
     sources = [source] if isinstance(source, str | os.PathLike) else [*source]
     if not all(isinstance(each, str | os.PathLike) for each in sources):
@@ -40,7 +42,7 @@ def read_many(source: str | os.PathLike[str] | Iterable[str | os.PathLike[str]])
     for each in sources:
         for path, is_named in list_files(os.path.expanduser(os.fsdecode(each)), _may_be_run):
             files[check_readable(path) if is_named else path] = files.get(path, False) or is_named
-    return Runs(files.items())
+    return Runs((path, is_named) for path, is_named in files.items() if is_named or session_of(path) not in files)
 
 
 def _may_be_run(path: str) -> bool:

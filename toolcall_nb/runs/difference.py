@@ -205,6 +205,15 @@ def _side(item: RunItem | None) -> RowSide | None:
     return RowSide(item.number, None if isinstance(item.value, Message | Transcript) else item.value, item.role)
 
 
+_TOKENS = {
+    "inputTokens": "tokens in",
+    "cachedInputTokens": "of these cached",
+    "cacheWriteTokens": "of these written to cache",
+    "outputTokens": "tokens out",
+    "reasoningTokens": "of these reasoning",
+}
+
+
 def _totals(a: Transcript, b: Transcript, *, has_timings: bool) -> Iterator[Total]:
     calls_a, calls_b = _calls(a), _calls(b)
     yield Total("calls", len(calls_a), len(calls_b))
@@ -217,15 +226,16 @@ def _totals(a: Transcript, b: Transcript, *, has_timings: bool) -> Iterator[Tota
     yield Total("time in calls", _seconds(calls_a), _seconds(calls_b), "s")
     usage_a, usage_b = read_usage(a.messages), read_usage(b.messages)
     tokens_a, tokens_b = usage_a.usage, usage_b.usage
-    yield Total("tokens in", tokens_a.get("inputTokens"), tokens_b.get("inputTokens"))
-    yield Total("tokens out", tokens_a.get("outputTokens"), tokens_b.get("outputTokens"))
+    for name, title in _TOKENS.items():
+        if name in ("inputTokens", "outputTokens") or tokens_a.get(name) or tokens_b.get(name):
+            yield Total(title, tokens_a.get(name), tokens_b.get(name))
     cost_a, cost_b = usage_a.cost or {}, usage_b.cost or {}
     for currency in sorted({*cost_a, *cost_b}):
         yield Total("cost", cost_a.get(currency), cost_b.get(currency), currency)
 
 
 def _calls(transcript: Transcript) -> list[ToolCall]:
-    return [call for message in transcript.messages for call in message.calls]
+    return [call for message in transcript.messages if not message.repeated for call in message.calls]
 
 
 def _count(calls: Sequence[ToolCall], state: State) -> int:

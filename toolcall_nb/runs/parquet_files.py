@@ -1,9 +1,10 @@
 """Writes runs as Parquet files, reads them back, and queries them: `write_parquet`, `parquet_runs`, `query_tables`.
 
-A folder has three files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call, and
-``messages.parquet``. The column ``run`` is the number of the run in all of them. ``arguments`` and ``result`` are JSON
-texts. The runs are read back from ``runs.parquet`` alone: its column ``events`` has the run's events as JSON lines, and
-``record`` the rest. Secrets are masked. pyarrow and duckdb are imported on first use.
+A folder has four files: ``runs.parquet`` with a row for each run, ``calls.parquet`` with a row for each call,
+``messages.parquet``, and ``steps.parquet`` with a row for each request to a model. The column ``run`` is the number of
+the run in all of them. ``arguments`` and ``result`` are JSON texts. The runs are read back from ``runs.parquet`` alone:
+its column ``events`` has the run's events as JSON lines, and ``record`` the rest. Secrets are masked. pyarrow and
+duckdb are imported on first use.
 """
 
 from __future__ import annotations
@@ -22,17 +23,18 @@ from toolcall_nb.core.data_frames import import_pandas
 from toolcall_nb.core.events import Diagnostic, from_dict, to_dict
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text, read_json
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.text import well_formed
-from toolcall_nb.core.transcript import Transcript
-from toolcall_nb.core.usage import add_token_counts, read_requests
+from toolcall_nb.core.transcript import Message, Transcript
+from toolcall_nb.core.usage import read_cost, read_token_counts, read_usage
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs.formats.base import RecordedRun
 from toolcall_nb.runs.paths import describe_error
-from toolcall_nb.runs.run_index import RunEntry, whole_count
+from toolcall_nb.runs.run_index import TOKEN_COLUMNS, RunEntry, token_columns
 
 PARQUET = ".parquet"
-PARQUET_TABLES = ("runs", "calls", "messages")
+PARQUET_TABLES = ("runs", "calls", "messages", "steps")
 """The names of the files in a folder, without the suffix."""
 
 _BATCH_SIZE = 2**23
@@ -43,20 +45,26 @@ _WILDCARD = re.compile(r"[*?\[]")
 _RUNS = {
     **{"run": "int64", "path": "string", "id": "string", "title": "string", "prompt": "string", "label": "string"},
     **{"repetition": "int64", "state": "string", "error": "string", "began": "time", "seconds": "double"},
-    **dict.fromkeys(("messages", "calls", "errors", "denied", "interrupted", "tokens_in"), "int64"),
-    **{"tokens_out": "int64", "cost": "double", "model": "string", "diagnostics": "int64"},
+    **dict.fromkeys(("messages", "repeated", "calls", "errors", "denied", "interrupted", *TOKEN_COLUMNS), "int64"),
+    **{"cost": "double", "model": "string", "diagnostics": "int64"},
     **{"record": "string", "events": "string"},
 }
 _NUMBERS = {
     **dict.fromkeys(("i", "depth", "turn", "result_bytes", "tokens", "attempt"), "int64"),
-    **{"started": "double", "seconds": "double", "truncated": "bool_"},
+    **{"started": "double", "seconds": "double", "truncated": "bool_", "repeated": "bool_"},
 }
 _CALLS = {"run": "int64", **{name: _NUMBERS.get(name, "string") for name in CALL_COLUMNS}}
 _MESSAGES = {
     **{"run": "int64", "turn": "int64", "role": "string", "text": "string", "model": "string"},
-    **{"tokens_in": "int64", "tokens_out": "int64", "finish_reason": "string"},
+    **dict.fromkeys(TOKEN_COLUMNS, "int64"),
+    **{"finish_reason": "string", "repeated": "bool_", "injected": "string"},
 }
-_SCHEMAS: Mapping[str, Mapping[str, str]] = {"runs": _RUNS, "calls": _CALLS, "messages": _MESSAGES}
+_STEPS = {
+    **{"run": "int64", "turn": "int64", "parent": "string", "step": "int64", "agent": "string", "model": "string"},
+    **{"text": "string", "calls": "int64", **dict.fromkeys(TOKEN_COLUMNS, "int64"), "cost": "double"},
+    **{"finish_reason": "string", "response_id": "string", "started": "double", "seconds": "double"},
+}
+_SCHEMAS: Mapping[str, Mapping[str, str]] = {"runs": _RUNS, "calls": _CALLS, "messages": _MESSAGES, "steps": _STEPS}
 _LARGEST = 2**63
 
 
@@ -104,7 +112,7 @@ def parquet_runs(file: IO[bytes], path: str) -> Iterator[RecordedRun]:
 
 
 def query_tables(folder: str | os.PathLike[str], query: str) -> Any:
-    """Runs an SQL query over the tables ``runs``, ``calls`` and ``messages``, and returns a `pandas.DataFrame`.
+    """Runs an SQL query over the tables of `PARQUET_TABLES`, and returns a `pandas.DataFrame`.
 
     Only what the query needs is read from the files. Raises `UsageError` for a query that duckdb refuses, and
     `MissingPackageError` where duckdb, pandas or pyarrow is not installed.
@@ -155,16 +163,30 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntr
         texts = {name: None if row[name] is None else json_text(row[name]) for name in ("arguments", "result")}
         rows["calls"].append({"run": number, **row, **texts})
     for turn, message in enumerate(messages):
-        usage = add_token_counts(request.usage for request in read_requests(message.metadata))
         model = message.metadata.get("model")
         rows["messages"].append(
             {
                 **{"run": number, "turn": turn, "role": message.role, "text": message.text},
                 **{"model": model if isinstance(model, str) else None, "finish_reason": message.finish_reason},
-                "tokens_in": whole_count(usage.get("inputTokens")),
-                "tokens_out": whole_count(usage.get("outputTokens")),
+                **{"repeated": bool(message.repeated), "injected": message.injected},
+                **token_columns(read_usage([message]).usage),
             }
         )
+        if message.role == "assistant" and not message.repeated:
+            rows["steps"] += ({"run": number, "turn": turn, **row} for row in _steps(message))
+
+
+def _steps(message: Message) -> Iterator[dict[str, Any]]:
+    """Yields a row for each request to a model: those of the run itself, and those inside each call."""
+    for parent, steps in steps_by_run(message).items():
+        for number, step in enumerate(steps):
+            cost = read_cost(step.start.cost)
+            yield {
+                **{"parent": parent, "step": number, "agent": step.agent, "model": step.model, "text": step.text},
+                **{"calls": len(step.calls), **token_columns(read_token_counts(step.usage))},
+                **{"cost": float(cost["USD"]) if "USD" in cost else None, "finish_reason": step.finish_reason},
+                **{"response_id": step.response_id, "started": step.started, "seconds": step.seconds},
+            }
 
 
 def _record(run: RecordedRun) -> str:

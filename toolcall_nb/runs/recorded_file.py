@@ -89,9 +89,18 @@ class RecordedFile:
             for number, events in enumerate(self._replies_in(records), 1):
                 yield RecordedRun(id=f"{number}", transcript=Transcript.from_events(events))
         elif self._with_extra or trace_format.read_transcripts is None:
-            yield from trace_format.read(records)
+            yield from trace_format.read(self._with_companions(records, trace_format))
         else:
-            yield from trace_format.read_transcripts(records)
+            yield from trace_format.read_transcripts(self._with_companions(records, trace_format))
+
+    def _with_companions(self, records: FileRecords, trace_format: TraceFormat) -> Iterator[Any]:
+        """Yields the records of the file, and those of the files that belong to it."""
+        yield from records
+        for path in trace_format.companions(self.path) if trace_format.companions is not None else ():
+            with open_path(path) as file:
+                others = FileRecords(file, path, suffix_of(path))
+                yield from others
+                self.problems += others.problems
 
     def _with_problems(self, runs: Iterator[RecordedRun]) -> Iterator[RecordedRun]:
         """Sets the path of each run, and adds the problems. One run is held back, for those of the file's end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -29,8 +30,10 @@ class RunEntry(Struct, frozen=True):
 
     The other fields are the columns of `toolcall_nb.runs.collection.Runs.df`; None is unknown. ``state`` is how the
     run ended (`toolcall_nb.core.run_outcome`) and ``error`` why. ``calls`` counts all calls, ``errors``, ``denied`` and
-    ``interrupted`` those that ended so. ``label`` is the name that `run_many` was given for the model, ``model`` the
-    one that answered, ``repetition`` counts from 1.
+    ``interrupted`` those that ended so. ``tokens_in`` are all tokens of the prompts; ``tokens_cached`` of them were
+    read from a cache, and ``tokens_written`` written to one; ``tokens_reasoning`` are part of ``tokens_out``. Messages
+    that only repeat an earlier run are the number ``repeated``, and count nowhere else. ``label`` is the name that
+    `run_many` was given for the model, ``model`` the one that answered, ``repetition`` counts from 1.
     """
 
     source: str
@@ -46,12 +49,16 @@ class RunEntry(Struct, frozen=True):
     began: float | None
     seconds: float | None
     messages: int
+    repeated: int
     calls: int
     errors: int
     denied: int
     interrupted: int
     tokens_in: int | None
     tokens_out: int | None
+    tokens_cached: int | None
+    tokens_written: int | None
+    tokens_reasoning: int | None
     cost: float | None
     model: str | None
     diagnostics: int
@@ -60,33 +67,34 @@ class RunEntry(Struct, frozen=True):
 def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     """Returns the entry of a run that was read from ``source``."""
     messages = run.transcript.messages
-    states = [call.state for _, call in message_calls(messages)]
-    summary = read_usage(messages)
+    own = [message for message in messages if not message.repeated]
+    states = [call.state for _, call in message_calls(own)]
+    summary = read_usage(own)
     outcome = run_outcome(messages, is_unfinished=run.is_unfinished)
     header = run.extra.get("run")  # what a recording says about its batch
     label, repetition = (header.get("model"), header.get("number")) if isinstance(header, dict) else (None, None)
-    prompt = next((message.text for message in messages if message.role == "user" and message.text), "")
-    usage, cost = summary.usage, (summary.cost or {}).get("USD")
+    prompts = [message.text for message in own if message.role == "user" and message.injected is None]
+    cost = (summary.cost or {}).get("USD")
     return RunEntry(
         source=source,
         number=number,
         path=source if run.path == source else run.path,  # one string for all runs of a file
         id=run.id[:_LONGEST_ID],
         title=run.title[:_LONGEST_TITLE] or None,
-        prompt=_one_line(prompt) or None,
+        prompt=_one_line(next(filter(None, prompts), "")) or None,
         label=label[:_LONGEST_ID] if isinstance(label, str) and label else None,
         repetition=repetition if type(repetition) is int and 0 < repetition < 2**31 else None,
         state=None if outcome.state is None else outcome.state.value,
         error=_one_line(outcome.error or "") or None,
         began=run.began,
         seconds=run.seconds,
-        messages=len(messages),
+        messages=len(own),
+        repeated=len(messages) - len(own),
         calls=len(states),
         errors=states.count(State.OUTPUT_ERROR),
         denied=states.count(State.OUTPUT_DENIED),
         interrupted=states.count(State.INTERRUPTED),
-        tokens_in=whole_count(usage.get("inputTokens")),
-        tokens_out=whole_count(usage.get("outputTokens")),
+        **token_columns(summary.usage),
         cost=float(cost) if isinstance(cost, Decimal) else None,
         model=answering_model(messages)[:_LONGEST_ID] or None,
         diagnostics=len(run.transcript.diagnostics),
@@ -102,6 +110,17 @@ def _one_line(text: str) -> str:
     return " ".join(text[: 4 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
 
 
-def whole_count(count: float | None) -> int | None:
-    """Returns a number of tokens as a whole number; None is unknown."""
-    return None if count is None else int(count)
+_TOKENS = {
+    "tokens_in": "inputTokens",
+    "tokens_out": "outputTokens",
+    "tokens_cached": "cachedInputTokens",
+    "tokens_written": "cacheWriteTokens",
+    "tokens_reasoning": "reasoningTokens",
+}
+TOKEN_COLUMNS = tuple(_TOKENS)
+"""The columns of tokens in every table."""
+
+
+def token_columns(usage: Mapping[str, float]) -> dict[str, int | None]:
+    """Returns the numbers of tokens by column, as whole numbers; None is unknown."""
+    return {column: None if name not in usage else int(usage[name]) for column, name in _TOKENS.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 from zlib import crc32
@@ -20,8 +20,9 @@ from msgspec import Struct
 from toolcall_nb.core.comparison import ItemKind
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.json_text import json_text
+from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall, Transcript
-from toolcall_nb.core.usage import USAGE_FIELDS, read_requests
+from toolcall_nb.core.usage import USAGE_FIELDS
 
 TIME_OF_DAY = r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?"
 VOLATILE = re.compile(
@@ -38,7 +39,8 @@ _WORDS = 64
 """The most words of an item that are compared."""
 _LONGEST = 20_000
 """The most characters in which words are looked for."""
-_IDS = frozenset({"id", "source_id", "provider_metadata"})
+_NOT_COMPARED = frozenset({"id", "source_id", "provider_metadata", "parts", "parent", "step_starts"})
+"""Fields that hold ids, or say what else is an item."""
 
 
 class RunItem(Struct, eq=False):
@@ -112,7 +114,7 @@ def _canonical(value: Json) -> str:
 
 def compared_fields(value: Message | Part) -> dict[str, Any]:
     """Returns the fields of a message, or of a part that is no call, without ids, parts, tokens and costs."""
-    names = [name for name in value.__struct_fields__ if name not in _IDS and name != "parts"]
+    names = [name for name in value.__struct_fields__ if name not in _NOT_COMPARED]
     fields = {name: getattr(value, name) for name in names if getattr(value, name) is not None}
     if isinstance(value, Message):
         fields["metadata"] = {key: item for key, item in value.metadata.items() if key not in USAGE_FIELDS}
@@ -120,9 +122,12 @@ def compared_fields(value: Message | Part) -> dict[str, Any]:
 
 
 def _set_parents(items: Sequence[RunItem]) -> None:
-    """Sets the position of each call's parent. A parent that is missing, or inside the call itself, is None."""
+    """Sets the position of each part's parent. A parent that is missing, or inside the call itself, is None."""
     positions = {item.value.id: position for position, item in enumerate(items) if isinstance(item.value, ToolCall)}
-    parents = [positions.get(item.value.parent or "") if isinstance(item.value, ToolCall) else None for item in items]
+    parents = [
+        None if isinstance(item.value, Message | Transcript) else positions.get(item.value.parent or "")
+        for item in items
+    ]
     is_clear = [parent is None for parent in parents]
     for start in range(len(items)):
         path: set[int] = set()
@@ -140,15 +145,19 @@ def _set_parents(items: Sequence[RunItem]) -> None:
 
 
 def _set_turns(items: Sequence[RunItem]) -> None:
-    """Numbers the turns: calls of the same request to the model, or whose times overlap, with no text between them."""
+    """Numbers the turns: calls of the same step, or whose times overlap, with no text between them."""
     turns: dict[int | None, list[int]] = {}  # the calls of the last turn, by parent
     steps: dict[str, int] = {}
     ends: dict[int | None, float] = {}
     for position, item in enumerate(items):
         if isinstance(item.value, Message):
-            turns, ends, steps = {}, {}, dict(_steps(item.value))
+            turns, ends = {}, {}
+            known = {start.parent for start in item.value.step_starts}
+            by_run = steps_by_run(item.value) if known else {}
+            listed = [step for run, of_run in by_run.items() if run in known for step in of_run]
+            steps = {call.id: number for number, step in enumerate(listed) for call in step.calls}
         elif not isinstance(item.value, ToolCall):
-            turns.pop(None, None)
+            turns.pop(item.parent, None)
         else:
             call, turn = item.value, turns.get(item.parent)
             end = call.started + call.seconds if call.started is not None and call.seconds is not None else None
@@ -165,9 +174,3 @@ def _set_turns(items: Sequence[RunItem]) -> None:
                 ends[item.parent] = max(end, ends.get(item.parent, end))
             if len(turn) > 1:
                 items[turn[0]].turn = item.turn = turn[0]
-
-
-def _steps(message: Message) -> Iterator[tuple[str, int]]:
-    for number, request in enumerate(read_requests(message.metadata)):
-        for call_id in request.added:
-            yield call_id, number

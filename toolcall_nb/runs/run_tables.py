@@ -62,7 +62,7 @@ def runs_bundle(
         records,
         summary=f"Table: {', '.join(counts)}",
         empty="No runs.",
-        numbers=("run", "repetition", "began", "messages", *_COUNTS, "seconds", "tokens"),
+        numbers=("run", "repetition", "began", "messages", *_COUNTS, "seconds", "tokens", "cached"),
         hidden=len(entries) - len(records),
         include=include,
         exclude=exclude,
@@ -82,6 +82,7 @@ def _records(entries: Sequence[RunEntry], folder: str) -> list[dict[str, Json]]:
             **{name: f"{getattr(entry, name) or ''}" for name in _COUNTS[1:]},
             "seconds": "" if entry.seconds is None else format_seconds(entry.seconds),
             "tokens": "" if entry.tokens_in is None else f"{entry.tokens_in + (entry.tokens_out or 0):,}",
+            "cached": f"{entry.tokens_cached:,}" if entry.tokens_cached else "",
             **{"model": entry.model or "", "error": entry.error or "", "path": entry.path[len(folder) :]},
         }
         for number, entry in enumerate(entries)

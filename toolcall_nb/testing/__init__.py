@@ -5,6 +5,7 @@
 | `MockModel` | a model that plays a script |
 | `cassette` | a model and the results of tools, recorded once and replayed strictly |
 | `assert_calls` | compares the calls of a run with those that are expected |
+| `assert_outcome` | compares how a run ended with how it should have |
 | `faults` | what can go wrong with a model's stream, its connection, and tools |
 
 The names are imported on first use, so that the pytest plugin costs nothing where it is not used.
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from toolcall_nb.models.mock.model import MockModel
     from toolcall_nb.models.replay import ReplayModel
     from toolcall_nb.testing import faults
-    from toolcall_nb.testing.call_assertions import assert_calls
+    from toolcall_nb.testing.call_assertions import assert_calls, assert_outcome
     from toolcall_nb.testing.cassettes import Cassette, CassetteError, cassette
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "MockModel",
     "ReplayModel",
     "assert_calls",
+    "assert_outcome",
     "cassette",
     "faults",
     "with_faults",
@@ -40,6 +42,7 @@ _MODULES = {
     "MockModel": "toolcall_nb.models.mock.model",
     "ReplayModel": "toolcall_nb.models.replay",
     "assert_calls": "toolcall_nb.testing.call_assertions",
+    "assert_outcome": "toolcall_nb.testing.call_assertions",
     "cassette": "toolcall_nb.testing.cassettes",
     "with_faults": "toolcall_nb.models.base",
 }

@@ -1,4 +1,4 @@
-"""Asserts which tools a run called: `assert_calls`."""
+"""Asserts which tools a run called, `assert_calls`, and how it ended, `assert_outcome`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from toolcall_nb.core.calls import ToolCalls
 from toolcall_nb.core.events import MISSING, Json
 from toolcall_nb.core.matching import maximum_matching
+from toolcall_nb.core.run_outcome import RunState, run_outcome
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.runs.alignment import align
@@ -34,9 +35,9 @@ def assert_calls(
 ) -> None:
     """Asserts that a run called these tools. Raises `AssertionError` with both sides aligned.
 
-    ``run`` is a transcript, a chat, a message, or calls. An expected call is a name, which allows any arguments, or
-    ``(name, arguments)``; its arguments may be a function that says whether they are right, and may contain objects
-    such as `unittest.mock.ANY`.
+    ``run`` is a transcript, a chat, a message, or calls; those that only repeat an earlier run do not count. An
+    expected call is a name, which allows any arguments, or ``(name, arguments)``; its arguments may be a function that
+    says whether they are right, and may contain objects such as `unittest.mock.ANY`.
 
     ``order`` is ``strict`` (these calls and no others, in this order), ``subsequence`` (in this order, with others
     between them), ``any`` (these and no others, in any order), ``superset`` (at least these) or ``subset`` (no others
@@ -51,6 +52,29 @@ def assert_calls(
     pairs = comparison.pairs(order)
     if not comparison.is_as_expected(pairs, order):
         raise AssertionError("\n".join(comparison.report(pairs, order)))
+
+
+def assert_outcome(run: Any, expected: str = RunState.DONE) -> None:
+    """Asserts how a run ended. Raises `AssertionError` with the outcome and the error that ended the run.
+
+    ``run`` is a transcript, a chat, a message, or a run that was read. ``expected`` is one of the words of
+    `toolcall_nb.core.run_outcome`: ``done``, ``error``, ``limit``, ``stopped``, ``waiting`` …
+    """
+    __tracebackhide__ = True
+    if expected not in [*RunState]:
+        raise UsageError(f"A run ends as one of {', '.join(RunState)}, but not as {expected!r:.100}.")
+    match getattr(run, "transcript", run):
+        case Transcript() as transcript:
+            messages: Sequence[Message] = transcript.messages
+        case Message() as message:
+            messages = (message,)
+        case _:
+            raise UsageError(f"A run is a transcript, a chat or a message, but got {run!r:.100}.")
+    outcome = run_outcome(messages, is_unfinished=getattr(run, "is_unfinished", False) is True)
+    if outcome.state != expected:
+        state = outcome.state or "a run without messages"
+        reason = f": {outcome.error:.500}" if outcome.error else ""
+        raise AssertionError(f"The run should have ended as {expected}, but its end is {state}{reason}.")
 
 
 class _Expectation(NamedTuple):
@@ -215,7 +239,7 @@ def _expectation(item: Any, args: ArgumentRule | Mapping[str, ArgumentRule]) -> 
 def _calls_of(run: Any) -> list[ToolCall]:
     match getattr(run, "transcript", run):
         case Transcript() as transcript:
-            return [call for message in transcript.messages for call in message.calls]
+            return [call for message in transcript.messages if not message.repeated for call in message.calls]
         case Message() as message:
             return [*message.calls]
         case ToolCalls() as calls:

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 from tests.support.span_files import otlp, read_records, span, told
+from tests.support.trace_records import nested_texts
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.base import RecordedRun
 
@@ -282,9 +284,19 @@ def test_the_calls_of_sub_agents_follow_the_call_that_they_ran_inside_of() -> No
 def test_a_sub_agent_leaves_its_texts_prompts_and_usage() -> None:
     run = read_spans(*sub_agents())
     call = run.transcript.calls["a"]
-    assert call.log == "A done"
-    assert call.extra["messages"] == [{"role": "system", "text": "You search."}, {"role": "user", "text": "A"}]
+    assert (call.log, nested_texts(run.transcript, "a")) == ("", ["A done"])
+    assert call.extra["messages"] == [{"role": "system", "text": "You search."}]  # the arguments have the prompt
     assert read_usage(run.transcript.messages).usage == {"inputTokens": 7}
+
+
+def test_the_steps_of_a_sub_agent_say_what_each_request_used() -> None:
+    message = read_spans(*sub_agents()).transcript.messages[-1]
+    steps = steps_of(message, "a")
+    assert [(step.text, [call.id for call in step.calls], step.usage) for step in steps] == [
+        ("", ["a1"], {"inputTokens": 7}),
+        ("A done", [], None),
+    ]
+    assert [(step.started, step.seconds) for step in steps] == [(3.0, 0.5), (5.0, 0.5)]
 
 
 def test_a_transfer_to_another_agent_stays_in_the_run() -> None:

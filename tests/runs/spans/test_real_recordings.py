@@ -37,8 +37,9 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, Thinking
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from tests.support.span_files import read_records, told
-from tests.support.trace_records import check_runs
+from tests.support.trace_records import check_runs, nested_texts
 from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.runs.formats.base import RecordedRun
 
@@ -128,7 +129,10 @@ def test_an_agent_of_pydantic_ai_with_an_agent_inside(recorded: Recorded, form: 
     ]
     calls = run.transcript.calls
     assert [call.parent for call in calls.values()] == [None, "call-1", "call-1"]
-    assert calls["call-1"].log == "Two cities."
+    assert nested_texts(run.transcript, "call-1") == ["Two cities."]
+    message = run.transcript.messages[-1]
+    assert {step.agent for step in message.steps} == {"asker"}
+    assert {step.agent for step in steps_of(message, "call-1")} == {"expert"}
     assert calls["call-Rome"].error == "ValueError: no such city"
     assert "weather" in (calls["call-Rome"].traceback or "")
     outer, inner = calls["call-1"], calls["call-Paris"]

@@ -26,7 +26,7 @@ _USAGE: Mapping[str, Sequence[str]] = {
 _READ = frozenset(
     {
         *("step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "timestamp"),
-        *("model_name", "metrics"),
+        *("model_name", "metrics", "is_copied_context"),
     }
 )
 _READ_METRICS = frozenset({"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"})
@@ -69,6 +69,7 @@ def _runs(trajectories: Sequence[_Trajectory]) -> Iterator[RecordedRun]:
             inner = by_name.get(name)
             if inner is not None and inner is not trajectory and id(inner) not in inside:
                 inside.add(id(inner))
+                inner.items.facts.agent = nonempty(inner.fields.get("agent"), "name")
                 agents.setdefault(call, []).append((inner.items.close(), inner.items.facts))
     outer = [each for each in trajectories if id(each) not in inside] or list(trajectories[:1])
     for trajectory in outer:
@@ -107,11 +108,11 @@ class _Trajectory:
         time = self.items.facts.see(parse_timestamp(step.get("timestamp")))
         results = [as_mapping(each) for each in get(step.get("observation"), "results", list) or []]
         role = step.get("source")
-        metadata = {"isCopiedContext": True} if step.get("is_copied_context") is True else None
+        self.items.repeat(step.get("is_copied_context") is True)
         if role == "agent":
             self._answer(step, results, time)
         else:
-            self._prompt("system" if role == "system" else "user", step.get("message"), metadata)
+            self._prompt("system" if role == "system" else "user", step.get("message"), None)
             for result in results:
                 self._prompt("user", result.get("content"), {"source": "observation"})
         metrics = as_mapping(step.get("metrics"))
@@ -124,6 +125,7 @@ class _Trajectory:
         self.items.message(role, [_part(part) for part in content if part not in (None, "")], metadata)
 
     def _answer(self, step: Mapping[str, Any], results: Sequence[Mapping[str, Any]], time: float | None) -> None:
+        self.items.end_step()
         self.items.model = nonempty(step, "model_name") or nonempty(self.fields.get("agent"), "model_name")
         if reasoning := nonempty(step, "reasoning_content"):
             self.items.reasoning(reasoning)

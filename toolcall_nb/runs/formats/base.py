@@ -19,9 +19,9 @@ class RecordedRun(Struct, frozen=True, kw_only=True):
     have no place in a transcript. ``path`` is the file, and empty until the reader of files has set it.
     ``is_unfinished``: the file ends within a reply.
 
-    In the transcript, calls have their times (``ToolCall.record``, with ``started`` since ``began``), the parent of a
-    call is ``tool_metadata["parent"]``, usage and cost are in the messages' metadata as `toolcall_nb.core.usage`
-    writes them, and diagnostics say what was missing, left out, or out of order.
+    In the transcript, calls and steps have their times (``record``, with ``started`` since ``began``), what ran inside
+    a call has it as the ``parent``, usage and cost are where `toolcall_nb.core.usage` says, and diagnostics say what
+    was missing, left out, or out of order.
     """
 
     id: str
@@ -60,3 +60,5 @@ class TraceFormat(NamedTuple):
     """Yields the runs of a file. No record makes it raise: what cannot be read is left out, with a diagnostic."""
     read_transcripts: Callable[[Iterable[Any]], Iterator[RecordedRun]] | None = None
     """The same for a reader who needs no ``extra``, which is empty; None where collecting it takes little time."""
+    companions: Callable[[str], Sequence[str]] | None = None
+    """Returns the files that belong to the runs of a file; their records follow those of the file."""

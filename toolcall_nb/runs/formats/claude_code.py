@@ -5,13 +5,15 @@ about the session. An answer takes several lines, one for each block, which shar
 tool result is a line of the user, with a structured copy in ``toolUseResult``. The turns that ``claude -p`` prints as
 stream-json are such lines too.
 
-Lines of a sub-agent (``isSidechain``, ``agentId``, ``parent_tool_use_id``) become calls below the call that started it,
-and a run of their own where that call is not in the file. A prompt that was replaced by another one, and what followed
-it, is a run of its own too: a branch.
+Lines of a sub-agent (``isSidechain``, ``agentId``, ``parent_tool_use_id``), which may be in a file of their own, are
+inside the call that started it, and a run of their own where that call is not in the session. A prompt that was
+replaced by another one, and what followed it, is a run of its own too: a branch. A session that was resumed begins with
+the lines of the one before, which are repeated.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +22,7 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.sdk_objects import as_mapping, get, nonempty
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
 from toolcall_nb.runs.formats.claude_code_messages import SessionMessages
+from toolcall_nb.runs.paths import is_remote
 from toolcall_nb.runs.run_facts import Agents, assemble
 from toolcall_nb.runs.timestamps import parse_timestamp
 
@@ -32,6 +35,7 @@ _SESSION_FIELDS = (
 _TITLES = {"custom-title": "customTitle", "summary": "summary", "ai-title": "aiTitle"}
 """The lines that name the session, the most telling first."""
 
+_AGENT_FOLDER = "subagents"
 _READ = frozenset(
     {
         *("type", "message", "uuid", "parentUuid", "timestamp", "isSidechain", "requestId", "toolUseResult", "costUSD"),
@@ -76,10 +80,19 @@ def _forwarded(line: Any) -> Object | None:
 
 def _read(records: Iterable[Any]) -> Iterator[RecordedRun]:
     lines = list(_lines(records))
-    session = _Session(_branches(lines))
+    session = _Session(_branches(lines), _resumed_session(lines))
     for line in lines:
         session.take(line)
     yield from session.runs()
+
+
+def _resumed_session(lines: Sequence[Any]) -> str | None:
+    """Returns the id of the last session, if its first line continues a line of an earlier one; None otherwise."""
+    spoken = [line for line in lines if get(line, "type") in ("user", "assistant") and nonempty(line, "uuid")]
+    last = nonempty(spoken[-1], "sessionId") if spoken else None
+    before = {line["uuid"] for line in spoken if line.get("sessionId") != last}
+    first = next((line for line in spoken if line.get("sessionId") == last), None)
+    return last if first is not None and nonempty(first, "parentUuid") in before else None
 
 
 def _branches(lines: Iterable[Any]) -> dict[str, str]:
@@ -119,8 +132,9 @@ class _Agent:
 class _Session:
     """Sorts the lines of a session into conversations: the main one, its branches, and those of sub-agents."""
 
-    def __init__(self, branch_of: Mapping[str, str]) -> None:
+    def __init__(self, branch_of: Mapping[str, str], resumed: str | None) -> None:
         self._branch_of = branch_of
+        self._resumed = resumed  # the session that repeats the lines of others
         self._session: Object = {}
         self._titles: dict[str, str] = {}
         self._seconds: float | None = None
@@ -136,7 +150,8 @@ class _Session:
         """Reads a line."""
         uuid = nonempty(line, "uuid")
         if uuid in self._seen:
-            self._main.facts.set_aside("repeated line")
+            if not nonempty(line, "agentId"):  # the session and the agent's file have the same lines
+                self._main.facts.set_aside("repeated line")
             return
         self._seen.update([uuid] if uuid else ())
         fields = as_mapping(line)
@@ -152,6 +167,8 @@ class _Session:
             return
         time = parse_timestamp(fields.get("timestamp"))
         messages = self._conversation(fields, uuid)
+        session_id = nonempty(fields, "sessionId")
+        messages.repeat(self._resumed is not None and session_id not in (None, self._resumed))
         messages.take(kind, {"content": message} if isinstance(message, str) else message, fields, time)
 
     def _set_aside(self, line: Any, kind: Any) -> None:
@@ -208,11 +225,13 @@ class _Session:
         for messages in conversations:
             for call, prompt in messages.prompts.items():
                 calls_by_prompt.setdefault(prompt, deque()).append(call)
+        kinds = {call: kind for messages in conversations for call, kind in messages.agents.items()}
         for agent in self._agents.values():
             if agent.call is None:
                 agent.call = named.get(agent.agent_id or "")
             if agent.call is None and (waiting := calls_by_prompt.get(agent.messages.first_prompt or "")):
                 agent.call = waiting.popleft()
+            agent.messages.facts.agent = kinds.get(agent.call or "")
             yield agent
 
     def _agent_run(self, agent: _Agent, inner: Agents) -> RecordedRun:
@@ -234,4 +253,19 @@ class _Session:
         )
 
 
-CLAUDE_CODE = TraceFormat("claude-code", "session logs of Claude Code (JSON lines)", _recognises, _read)
+def agent_files(path: str) -> list[str]:
+    """Returns the files of the agents that a session started: those in the folder ``subagents`` of the session."""
+    folder = os.path.join(os.path.splitext(path)[0], _AGENT_FOLDER)
+    names = sorted(os.listdir(folder)) if not is_remote(path) and os.path.isdir(folder) else []
+    return [os.path.join(folder, name) for name in names if name.endswith(".jsonl")]
+
+
+def session_of(path: str) -> str | None:
+    """Returns the file of the session that started the agent whose file this is; None for other files."""
+    folder, name = os.path.split(os.path.dirname(path))
+    return f"{folder}.jsonl" if name == _AGENT_FOLDER and folder else None
+
+
+CLAUDE_CODE = TraceFormat(
+    "claude-code", "session logs of Claude Code (JSON lines)", _recognises, _read, companions=agent_files
+)

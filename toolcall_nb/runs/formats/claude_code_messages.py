@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ from toolcall_nb.adapters.anthropic.stream import result_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import LEFT_OUT, Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, joined_text, nonempty
-from toolcall_nb.runs.run_facts import RequestFacts, RunFacts, usd_cost
+from toolcall_nb.runs.run_facts import RunFacts, StepFacts, mark_messages, usd_cost
 
 _REFUSED = "The user doesn't want to "
 """The beginning of the result of a call that the user did not allow."""
@@ -19,20 +20,23 @@ _INTERRUPTED = "[Request interrupted by user"
 _SYNTHETIC = "<synthetic>"
 """The model of messages that Claude Code writes itself."""
 
-_FLAGS = ("isMeta", "isCompactSummary")
+_SKILL = "Base directory for this skill: "
+_WRITTEN = re.compile(r"\s*<(system-reminder|local-command-[a-z]+|task-notification|bash-notification)>")
+"""The beginnings of texts that Claude Code writes in the user's name."""
 
 
 class SessionMessages:
     """Reads messages one by one: `take` each of them, then `close`.
 
     ``started`` has the calls by the id of the agent that they started, ``prompts`` the prompts by the call that may
-    have started an agent with them.
+    have started an agent with them, ``agents`` the kinds of these agents.
     """
 
     def __init__(self) -> None:
         self.facts = RunFacts("claude_code")
         self.started: dict[str, str] = {}
         self.prompts: dict[str, str] = {}
+        self.agents: dict[str, str] = {}
         self.first_prompt: str | None = None
         self.first_id: str | None = None
         self.is_empty = True
@@ -41,8 +45,9 @@ class SessionMessages:
         self._turn: AnthropicAdapter | None = None
         self._turns: dict[str, AnthropicAdapter] = {}  # by call
         self._open: dict[str, AnthropicAdapter] = {}  # the turns of calls without a result
-        self._answers: dict[str, RequestFacts] = {}  # the answers of this turn, by message id
+        self._answers: dict[str, StepFacts] = {}  # the answers of this turn, by message id
         self._blocks = 0
+        self._is_repeated = False
 
     def take(self, role: str, message: Mapping[str, Any], line: Mapping[str, Any], time: float | None) -> None:
         """Reads a message and what its line says of it."""
@@ -59,12 +64,22 @@ class SessionMessages:
         texts = [text for block in content if (text := get(block, "text", str)) is not None]
         if self.first_prompt is None and texts:
             self.first_prompt = "\n".join(texts)
-        if any(text.startswith(_INTERRUPTED) for text in texts):
-            for call_id, turn in self._open.items():
-                self.facts.answer(turn.message, turn.message.outcome(call_id, ev.ToolInterrupted(call_id)))
+        if self._turn is not None and any(text.startswith(_INTERRUPTED) for text in texts):
             self._open.clear()
-        flags = {name: True for name in _FLAGS if line.get(name) is True}
-        self._reader.take({"role": role, "content": content}, nonempty(line, "uuid"), flags)
+            turn = self._turn.message
+            reason = "\n".join(texts).strip("[]")
+            self.facts.answer(turn, [*turn.complete_calls(), ev.Abort(reason=reason)])
+            return
+        first = len(self._events)
+        self._reader.take({"role": role, "content": content}, nonempty(line, "uuid"))
+        injected = _injected(line, "\n".join(texts)) if role == "user" else None
+        mark_messages(self._events, first, injected=injected, repeated=self._is_repeated or None)
+
+    def repeat(self, is_repeated: bool) -> None:
+        """Says whether the lines that follow are those of an earlier session."""
+        if is_repeated is not self._is_repeated:
+            self._reader.close()
+            self._is_repeated = is_repeated
 
     def close(self) -> list[Event]:
         """Ends the conversation and returns its events."""
@@ -86,10 +101,12 @@ class SessionMessages:
         request = self._answers.get(key or "")
         if request is None:
             fields = {name: message.get(name) for name in ("id", "stop_reason", "stop_details", "container")}
+            first = len(self._events)
             self._reader.take({"role": "assistant", "content": blocks, **fields})
-            request = RequestFacts()
+            mark_messages(self._events, first, repeated=self._is_repeated or None)
+            request = self.facts.begin_step(self._events, first)
+            request.response_id = key
             self._answers.update({key: request} if key else {})
-            self.facts.request(request)
         else:
             self._go_on(message, blocks)
         request.usage = request_counts(as_mapping(message.get("usage"))) or request.usage
@@ -100,12 +117,12 @@ class SessionMessages:
             call_id = nonempty(block, "id")
             if block.get("type") != "tool_use" or call_id is None or self._turn is None:
                 continue
-            request.calls.append(call_id)
             self._turns[call_id] = self._open[call_id] = self._turn
-            facts = self.facts.call(call_id)
-            facts.began = time if facts.began is None else facts.began
+            self.facts.begin_call(call_id, time)
             if prompt := nonempty(block.get("input"), "prompt"):
                 self.prompts[call_id] = prompt
+            if agent := nonempty(block.get("input"), "subagent_type"):
+                self.agents[call_id] = agent
 
     def _go_on(self, message: Mapping[str, Any], blocks: Sequence[Object]) -> None:
         """Adds the blocks of a further line of the same answer."""
@@ -145,6 +162,17 @@ class SessionMessages:
         if structured not in (None, text, f"Error: {text}"):
             facts.details = {"toolUseResult": as_json_value(structured)}
         return None
+
+
+def _injected(line: Mapping[str, Any], text: str) -> str | None:
+    """Returns what wrote a message of the user in the user's place; None for one that the user wrote."""
+    if line.get("isCompactSummary") is True:
+        return "compaction"
+    if match := _WRITTEN.match(text):
+        return match[1]
+    if line.get("isMeta") is not True:
+        return None
+    return "skill" if text.startswith(_SKILL) else ""
 
 
 def _denial(turn: AnthropicAdapter, call_id: str, block: Object) -> list[Event]:

@@ -4,8 +4,9 @@ A line of a rollout is ``{timestamp, type, payload}``. A ``response_item`` is an
 ``event_msg`` repeats messages and reports usage, errors and how calls ended. Older sessions are bare items after a line
 about the session, or one document ``{session, items}``. ``codex exec --json`` prints events of threads, turns, items.
 
-A sub-agent's session is a file of its own; ``extra["parent_thread_id"]`` names the session that started it, and the
-metadata of the call there names the sub-agent's.
+A session that was forked begins with the lines of its origin, which are repeated. A sub-agent's session is a file of
+its own; ``extra["parent_thread_id"]`` names the session that started it, and the metadata of the call there names the
+sub-agent's.
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ class _Session:
         self._records: list[Any] = []
         self._title = ""
         self._total: Any = None
+        self._own_from: float | None = None  # the time before which the lines repeat another session
         for line in lines:  # collects what the log has twice: texts of messages, and the ends of calls
             payload = as_mapping(get(line, "payload"))
             kind, call_id = nonempty(payload, "type"), nonempty(payload, "call_id")
@@ -107,6 +109,9 @@ class _Session:
         """Reads all lines."""
         for line in self._lines:
             time = self._messages.facts.see(parse_timestamp(get(line, "timestamp")))
+            if self._own_from is not None and time is not None and time > self._own_from:
+                self._messages.repeat(False)
+                self._own_from = None
             if not self._take(line, time):
                 kind, inner = get(line, "type", str), get(get(line, "payload"), "type", str)
                 self._messages.facts.set_aside(f"{kind} {inner}" if kind and inner else kind)
@@ -115,7 +120,7 @@ class _Session:
         facts = self._messages.facts
         if "forked_from_id" in self._session:
             origin = f"{self._session['forked_from_id']!s:.80}"
-            facts.problem(f"The session continues {origin} and may repeat it.", "It was read whole.")
+            facts.problem(f"The session continues {origin}.", "What it repeats is marked, where its lines tell it.")
         return RecordedRun(
             id=str(self._session.get("id") or self._session.get("session_id") or ""),
             transcript=assemble(self._messages.close(), facts),
@@ -136,6 +141,11 @@ class _Session:
                 if parent := nonempty(spawned, "parent_thread_id"):
                     self._session.setdefault("parent_thread_id", parent)
                 return all(name not in payload for name in _DROPPED)
+            case "session_meta" if nonempty(payload, "id") == self._session.get("forked_from_id"):
+                if time is not None:  # a fork copies the lines of its origin, in the moment in which it begins
+                    self._messages.repeat(True)
+                    self._own_from = time + 1
+                return False
             case "turn_context" if model := nonempty(payload, "model"):
                 self._messages.model = model
                 return False
@@ -179,7 +189,8 @@ class _Session:
                 self._messages.error(text, dict(event))
                 return True
             case "turn_aborted":
-                self._messages.interrupt()
+                reason = nonempty(event, "reason") or "stopped"
+                self._messages.abort("stopped" if reason == "interrupted" else reason)  # by the user
             case "thread_name_updated":
                 self._title = nonempty(event, "thread_name") or self._title
         return False

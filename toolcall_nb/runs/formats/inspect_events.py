@@ -41,18 +41,21 @@ class ToolEvent(Struct):
         return {name: self.fields[name] for name in _DETAILS if self.fields.get(name) is not None}
 
 
-class _Model(Struct):
-    """A request to the model: its output message, its usage, and the call that it ran inside of."""
+class ModelEvent(Struct):
+    """A request to the model: its output message, its usage, its times, and the call that it ran inside of."""
 
     message: Mapping[str, Any]
     usage: Any
     model: str | None
+    reason: str | None
+    began: float | None
+    ended: float | None
     span: str | None
     parent: str | None
 
 
 class SampleEvents:
-    """The events of a sample: calls by id, requests in their order, times.
+    """The events of a sample: calls by id, requests, both ``in_order``, times, and the names of agents by call.
 
     A call runs in a span of the type ``tool`` with its name, beside the event of the call; in older logs, its event
     contains the events of what ran inside it. Events of other types are counted in ``unread``.
@@ -60,10 +63,12 @@ class SampleEvents:
 
     def __init__(self, events: Sequence[Any]) -> None:
         self.tools: dict[str, ToolEvent] = {}
-        self.models: list[_Model] = []
+        self.in_order: list[ToolEvent | ModelEvent] = []
+        self.agents: dict[str, str] = {}
         self.times: list[float] = []
         self.unread: Counter[str] = Counter()
         self._parents: dict[str, str | None] = {}  # of spans
+        self._agent_spans: dict[str, str] = {}
         self._tool_spans: dict[tuple[Any, str], deque[str]] = defaultdict(deque)  # by the span around them and name
         self._call_of: dict[str, str] = {}  # the calls that tool spans belong to
         waiting: list[tuple[Any, str | None]] = [(event, None) for event in reversed(events)]
@@ -87,16 +92,24 @@ class SampleEvents:
                 around = self._parents[call_id] = nonempty(event, "parent_id")
                 if event.get("type") == "tool":
                     self._tool_spans[around, nonempty(event, "name") or ""].append(call_id)
+                elif event.get("type") == "agent":
+                    self._agent_spans[call_id] = nonempty(event, "name") or "agent"
         elif kind == "tool" and call_id:
             name = nonempty(event, "function") or "tool"
-            self.tools.setdefault(call_id, ToolEvent(call_id, name, event, began, ended, span, parent))
+            if call_id not in self.tools:
+                self.tools[call_id] = ToolEvent(call_id, name, event, began, ended, span, parent)
+                self.in_order.append(self.tools[call_id])
+                if agent := nonempty(event, "agent"):
+                    self.agents[call_id] = agent
             return call_id
         elif kind == "model":
             output = as_mapping(event.get("output"))
             choices = get(output, "choices", list)
             message = as_mapping(get(choices[0], "message") if choices else None)
             model = nonempty(event, "model") or nonempty(output, "model")
-            self.models.append(_Model(message, output.get("usage"), model, span, parent))
+            reason = nonempty(choices[0], "stop_reason") if choices else None
+            usage = output.get("usage")
+            self.in_order.append(ModelEvent(message, usage, model, reason, began, ended, span, parent))
         elif kind != "span_end":
             self.unread[f"{kind:.40}"] += 1
         return None
@@ -112,6 +125,14 @@ class SampleEvents:
             tool.parent = tool.parent or (around if around != call_id else None)
         for model in self.models:
             model.parent = model.parent or self._caller(model.span, callers)
+        for span, name in self._agent_spans.items():
+            if (caller := self._caller(span, callers)) is not None:
+                self.agents.setdefault(caller, name)
+
+    @property
+    def models(self) -> list[ModelEvent]:
+        """The requests."""
+        return [event for event in self.in_order if isinstance(event, ModelEvent)]
 
     def _caller(self, span: str | None, callers: dict[str | None, str | None]) -> str | None:
         """Returns the call that a span is in. Each span is looked at once; parents that form a loop have no call."""

@@ -15,7 +15,7 @@ from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, joined_t
 from toolcall_nb.core.text import MAX_LEVELS
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.runs.formats.base import RecordedRun, TraceFormat
-from toolcall_nb.runs.formats.inspect_events import SampleEvents
+from toolcall_nb.runs.formats.inspect_events import ModelEvent, SampleEvents
 from toolcall_nb.runs.formats.logged_items import LoggedItems
 from toolcall_nb.runs.run_facts import Agents, assemble_all
 from toolcall_nb.runs.timestamps import parse_timestamp
@@ -85,6 +85,8 @@ def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
     messages.finish(as_mapping(sample.get("model_usage")))
     if error := nonempty(sample.get("error"), "message"):
         messages.items.error(error, sample["error"])
+    elif sample.get("limit"):
+        messages.items.end("limit")
     facts = messages.items.facts
     if events.unread:
         kinds = ", ".join(f"{kind} {count}" for kind, count in events.unread.most_common(20))
@@ -98,7 +100,12 @@ def _run(sample: Mapping[str, Any], header: Object) -> RecordedRun:
         began=facts.began if (began := parse_timestamp(sample.get("started_at"))) is None else began,
         seconds=float(total) if total is not None and 0 <= total < 1e12 else facts.seconds,
         extra={**header, "sample": {name: value for name, value in sample.items() if name not in _READ}},
+        is_unfinished=header.get("status") in ("started", "cancelled") and not (error or _is_complete(sample)),
     )
+
+
+def _is_complete(sample: Mapping[str, Any]) -> bool:
+    return any(sample.get(name) for name in ("completed_at", "scores", "limit"))
 
 
 _USAGE: Mapping[str, Sequence[str]] = {
@@ -109,6 +116,7 @@ _USAGE: Mapping[str, Sequence[str]] = {
     "cacheWriteTokens": "input_tokens_cache_write",
     "reasoningTokens": "reasoning_tokens",
 }
+_REASONS = {"max_tokens": "length", "model_length": "length", "content_filter": "content-filter"}
 _ATTACHMENTS = ("attachment://", "tc://")
 
 
@@ -133,6 +141,7 @@ class _SampleMessages:
         self.items = LoggedItems("inspect")
         self._events = events
         self._read: set[str] = set()  # calls
+        self._ended: set[str] = set()
         self._inner: dict[str, LoggedItems] = {}  # by the call that they ran inside of
         self._requests = {model.message.get("id"): model for model in events.models if nonempty(model.message, "id")}
         self._used = False
@@ -144,7 +153,7 @@ class _SampleMessages:
         message = as_mapping(message)
         match message.get("role"):
             case "assistant":
-                self._answer(self.items, message)
+                self._answer(self.items, message, self._requests.pop(str(message.get("id")), None))
             case "tool":
                 self._result(message)
             case "system" | "user" as role:
@@ -153,8 +162,8 @@ class _SampleMessages:
             case _:
                 self.items.facts.problem("A message has no role that is known.", "It was left out.")
 
-    def _answer(self, items: LoggedItems, message: Mapping[str, Any]) -> None:
-        request = self._requests.pop(message.get("id"), None) if nonempty(message, "id") else None
+    def _answer(self, items: LoggedItems, message: Mapping[str, Any], request: ModelEvent | None) -> None:
+        items.end_step()
         items.model = nonempty(message, "model") or (request.model if request is not None else None)
         for block in _blocks(message.get("content")):
             for item in _answer_items(block):
@@ -162,7 +171,8 @@ class _SampleMessages:
         for call in get(message, "tool_calls", list) or []:
             self._call(items, as_mapping(call))
         if request is not None:
-            items.use(request.usage, _USAGE)
+            times: Object = {"began": request.began, "ended": request.ended}
+            items.use(request.usage, _USAGE, finish_reason=_REASONS.get(request.reason or ""), **times)
             self._used = True
 
     def _call(self, items: LoggedItems, call: Mapping[str, Any]) -> None:
@@ -181,6 +191,7 @@ class _SampleMessages:
 
     def _end(self, items: LoggedItems, call_id: str, content: Any, error: Any) -> None:
         tool = self._events.tools.get(call_id)
+        self._ended.add(call_id)
         output = _output(content)
         item: Object = {"type": "function_call_output", "call_id": call_id, "output": output}
         if error:
@@ -196,29 +207,31 @@ class _SampleMessages:
 
     def finish(self, model_usage: Mapping[str, Any]) -> None:
         """Reads the calls and requests that are in the events only, and the sample's usage where no request has any."""
-        for tool in self._events.tools.values():
-            if tool.id in self._read:
+        for event in self._events.in_order:
+            items = self.items if event.parent is None else self._inner_items(event.parent)
+            if isinstance(event, ModelEvent):
+                is_unread = not nonempty(event.message, "id") or event.message["id"] in self._requests
+                if event.parent is not None and is_unread:
+                    self._answer(items, event.message, event)
                 continue
-            items = self.items if tool.parent is None else self._inner_items(tool.parent)
-            if tool.parent is None:
-                self.items.facts.problem(f"The call {tool.id:.80} is in the events only.", "It was put at the end.")
-            self._call(items, {"id": tool.id, "function": tool.name, "arguments": tool.fields.get("arguments")})
-            if tool.ended is not None or "result" in tool.fields or tool.fields.get("error"):
-                self._end(items, tool.id, tool.fields.get("result"), tool.fields.get("error"))
-        for request in self._events.models:
-            was_read = nonempty(request.message, "id") and request.message["id"] not in self._requests
-            if request.parent is not None and not was_read:
-                inner = self._inner_items(request.parent)
-                if text := joined_text(_output(request.message.get("content"))):
-                    inner.message("assistant", text)
-                inner.model = request.model
-                inner.use(request.usage, _USAGE)
+            if event.id not in self._read:
+                if event.parent is None:
+                    self.items.facts.problem(
+                        f"The call {event.id:.80} is in the events only.", "It was put at the end."
+                    )
+                self._call(items, {"id": event.id, "function": event.name, "arguments": event.fields.get("arguments")})
+            has_ended = event.ended is not None or "result" in event.fields or event.fields.get("error")
+            if event.id not in self._ended and has_ended:
+                self._end(items, event.id, event.fields.get("result"), event.fields.get("error"))
         for model, usage in model_usage.items() if not self._used else ():
             self.items.model = model
             self.items.use(usage, _USAGE)
 
     def _inner_items(self, parent: str) -> LoggedItems:
-        return self._inner.setdefault(parent, LoggedItems("inspect"))
+        if parent not in self._inner:
+            self._inner[parent] = LoggedItems("inspect")
+            self._inner[parent].facts.agent = self._events.agents.get(parent)
+        return self._inner[parent]
 
     def agents(self) -> Agents:
         """Returns the conversations that ran inside calls."""

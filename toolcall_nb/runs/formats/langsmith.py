@@ -128,7 +128,10 @@ class _Trace:
         lost = 0
         for run in self._runs:
             lost += run.parent is not None and run.parent not in self._by_id
-            if not levels.setdefault(self._tool_around(run), Level()).take(run):
+            tool = self._tool_around(run)
+            if tool not in levels:
+                levels[tool] = Level(self._by_id[tool] if tool is not None else None)
+            if not levels[tool].take(run):
                 others[run.kind] += 1
         main = levels.pop(None)
         root = next((run for run in self._runs if run.parent not in self._by_id), next(iter(self._runs), None))
@@ -157,6 +160,7 @@ class _Trace:
             began=facts.began,
             seconds=facts.seconds,
             extra={**extra, **({"records": self._aside} if self._aside else {})},
+            is_unfinished=root is not None and root.fields.get("status") == "pending",
         )
 
     def _tool_around(self, run: LoggedRun) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, message_of, response_details, role_of
@@ -56,8 +56,10 @@ def _json_value(value: Any) -> Any:
 class Level:
     """Reads runs in the order of their beginning: `take` each. ``names`` are the ids of calls by the ids of runs."""
 
-    def __init__(self) -> None:
+    def __init__(self, tool: LoggedRun | None = None) -> None:
         self.items = LoggedItems("langsmith")
+        self.items.facts.agent = None if tool is None else tool.name
+        self._is_first = tool is None  # whether a request may repeat what was said before this trace
         self.names: dict[str, str] = {}
         self._seen: Counter[str] = Counter()  # messages by content
         self._open: dict[str, tuple[str, str]] = {}  # name and arguments of calls without a result
@@ -96,27 +98,36 @@ class Level:
 
     def _model(self, run: LoggedRun) -> None:
         answers = list(_answers(run.outputs))
+        history = _messages(run.inputs)
+        before = _earlier(history) if self._is_first else 0
+        self._is_first = False
         counted: Counter[str] = Counter()
-        logged: list[tuple[Object, float | None]] = [(message, None) for message in _messages(run.inputs)]
-        logged += [(message, run.ended) for message in answers]
-        for message, time in logged:
+        for number, message in enumerate([*history, *answers]):
+            is_answer = number >= len(history)
+            if number == len(history):
+                self.items.end_step()
             key = _key(message)
             counted[key] += 1
             if counted[key] > self._seen[key]:
                 self._seen[key] += 1
-                self._message(message, time)
-        metadata = get(run.fields.get("extra"), "metadata")
-        models = (response_details(message).get("model") for message in answers)
-        model = next((str(name) for name in models if name), None) or nonempty(run.outputs, "model")
-        self.items.model = model or nonempty(metadata, "ls_model_name")
-        self.items.use(_usage(answers, run.outputs), _COUNTS)
+                self.items.repeat(number < before)
+                self._message(message, run.ended if is_answer else None)
+        self.items.repeat(False)
+        details = [response_details(message) for message in answers]
+        known = {
+            name: next((str(each[name]) for each in details if each.get(name)), None) for name in ("model", "reason")
+        }
+        model = known["model"] or nonempty(run.outputs, "model")
+        self.items.model = model or nonempty(get(run.fields.get("extra"), "metadata"), "ls_model_name")
+        ids = (nonempty(get(message, "response_metadata"), "id") for message in answers)
+        facts: Object = {"began": run.began, "ended": run.ended, "response_id": next(filter(None, ids), None)}
+        self.items.use(_usage(answers, run.outputs), _COUNTS, finish_reason=known["reason"], **facts)
         if run.error and not answers:
             self.items.error(run.error.partition(_TRACEBACK)[0][:2_000], run.error)
 
     def _message(self, message: Mapping[str, Any], time: float | None) -> None:
         role = message["role"]
-        results = [block for block in blocks_of(message["content"]) if block.get("type") == "tool_result"]
-        if role == "user" and results:  # of Anthropic
+        if role == "user" and (results := _results(message)):
             for block in results:
                 status = {"status": "error"} if block.get("is_error") is True else {}
                 result = {"content": block.get("content"), "tool_call_id": block.get("tool_use_id"), **status}
@@ -218,6 +229,18 @@ def _messages(inputs: Any) -> list[Object]:
         items = inputs.get("prompts", inputs.get("prompt"))
     items = items if isinstance(items, list) else [items] if isinstance(items, str) else []
     return [message for item in items if (message := _message(item)) is not None]
+
+
+def _earlier(messages: Sequence[Object]) -> int:
+    """Returns the number of messages that were said in an earlier run: those before the last one of the user."""
+    asked = [number for number, message in enumerate(messages) if message["role"] == "user" and not _results(message)]
+    last = asked[-1] if asked else 0
+    return last if any(message["role"] == "assistant" for message in messages[:last]) else 0
+
+
+def _results(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Returns the results in a message of Anthropic's form."""
+    return [block for block in blocks_of(message["content"]) if block.get("type") == "tool_result"]
 
 
 def _message(item: Any) -> Object | None:

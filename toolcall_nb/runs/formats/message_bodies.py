@@ -19,9 +19,9 @@ from toolcall_nb.adapters.message_lists import prompt_events
 from toolcall_nb.adapters.openai import OpenAIMessages
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_mapping, get, nonempty
-from toolcall_nb.core.transcript import Message, Transcript
-from toolcall_nb.core.usage import RequestUsage, read_token_counts, to_metadata
-from toolcall_nb.runs.run_facts import RunFacts, assemble
+from toolcall_nb.core.transcript import Message, StepStart, Transcript
+from toolcall_nb.core.usage import RequestUsage, read_token_counts, step_usage
+from toolcall_nb.runs.run_facts import RunFacts, assemble, with_sums
 
 _LISTS = ("messages", "contents", "conversations", "conversation", "traj", "history", "input")
 _REQUESTS = ("request", "body", "params")
@@ -154,15 +154,17 @@ def _first(items: Any) -> Any:
 
 
 def _with_usage(message: Message, reply: Any) -> Message:
-    """Returns the last message with what the reply says of its usage, its model and its end."""
+    """Returns the last message with what the reply says of its step: usage, model, response id and end."""
     provider = format_of_whole(reply)
     answers = Transcript.from_events(provider.read_whole(reply)).messages if provider is not None else ()
     if not answers or message.role != "assistant":
         return message
+    *before, last = [step.start for step in message.steps] or [StepStart()]
+    answered = next((step.response_id for step in reversed(answers[0].steps)), None)
     counts, model = read_token_counts(answers[0].metadata.get("usage")), get(answers[0].metadata, "model", str)
-    metadata = {**message.metadata, **to_metadata([RequestUsage(counts, None, model)])}
-    metadata |= {"model": model} if model else {}
-    return replace(message, metadata=metadata, finish_reason=answers[0].finish_reason)
+    usage = step_usage(RequestUsage(counts, None, model))
+    starts = (*before, replace(last, response_id=answered or nonempty(reply, "id"), **usage))
+    return with_sums(replace(message, step_starts=starts, finish_reason=answers[0].finish_reason))
 
 
 _SPEAKERS = {

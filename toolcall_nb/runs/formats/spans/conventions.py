@@ -84,6 +84,7 @@ MODELS = (
 )
 AGENT_NAMES = ("gen_ai.agent.name", "agent_name", "gen_ai.workflow.name", "traceloop.workflow.name", "agent.name")
 FINISH_REASONS = ("gen_ai.response.finish_reasons", "ai.response.finishReason", "gen_ai.response.finish_reason")
+RESPONSE_IDS = ("gen_ai.response.id", "ai.response.id")
 COSTS = ("operation.cost", "gen_ai.usage.cost", "llm.cost.total")
 
 TOKENS: Mapping[str, tuple[str, ...]] = {

@@ -8,9 +8,9 @@ collects the calls and other parts of a message; `finish_drafts` makes them mess
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from itertools import islice, pairwise
-from typing import Any
+from collections.abc import Hashable, Iterable
+from itertools import islice
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.transcript import Message, Part, Role, State, ToolCall
-from toolcall_nb.core.usage import RequestUsage, estimate_result_tokens, to_metadata
+from toolcall_nb.core.transcript import Message, Part, Role, State, StepStart, ToolCall
 from toolcall_nb.runs.formats.spans.recorded_parts import CallResult, RequestedCall
 from toolcall_nb.runs.formats.spans.tool_runs import ToolRun
+from toolcall_nb.runs.run_facts import with_sums
 
 _MOST_OPEN = 64
 """The number of calls among which the call of a result without an id is looked for."""
@@ -31,7 +31,7 @@ class JoinedCall(Struct, eq=False):
     """One call, with all that the trace says of it.
 
     ``requested`` is the call as a model wrote it, ``run`` as its span recorded it, and ``result`` what the next request
-    has of it. ``parent`` is the call that it ran inside of, and ``log`` the texts of a sub-agent inside of it.
+    has of it. ``parent`` is the call that it ran inside of.
     """
 
     name: str
@@ -43,7 +43,6 @@ class JoinedCall(Struct, eq=False):
     started: float | None = None
     seconds: float | None = None
     has_ended: bool = True
-    log: list[str] = field(default_factory=list)
     extra: Object = field(default_factory=dict)
     final_id: str = ""
     part: ToolCall | None = None
@@ -56,17 +55,17 @@ class JoinedCall(Struct, eq=False):
         return MISSING if self.run is None else self.run.input
 
     def tool_call(self) -> ToolCall:
-        """Returns the call as a part of a transcript, the same one each time. All must be known but the tokens."""
+        """Returns the call as a part of a transcript, the same one each time. All must be known."""
         if self.part is None:
             state, output, error = self._end()
             self.part = ToolCall(
                 id=self.final_id,
+                provider_id=self.id if self.id and self.id.strip() and self.id != self.final_id else None,
                 name=self.name,
                 state=state,
                 input={} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input,
                 output=output,
                 error=error,
-                log="\n\n".join(self.log),
                 traceback=self.run.traceback if self.run is not None else None,
                 provider_executed=True if self.requested is not None and self.requested.provider_executed else None,
                 tool_metadata={"parent": self.parent.final_id} if self.parent is not None else None,
@@ -233,57 +232,49 @@ class HistoryMatcher:
         return next((each for each in waiting if result.id.startswith(each.name)), None)
 
 
+class DraftItem(NamedTuple):
+    """A part, or the start of a step, and the call whose nested run it is in."""
+
+    value: Part | JoinedCall | StepStart
+    inside: JoinedCall | None = None
+
+
 class MessageDraft(Struct, eq=False):
     """A message that is not complete."""
 
     role: Role
-    parts: list[Part | JoinedCall] = field(default_factory=list)
-    requests: list[RequestDraft] = field(default_factory=list)
+    items: list[DraftItem] = field(default_factory=list)
     cut: str | None = None
+    is_repeated: bool = False
 
 
-class RequestDraft(Struct, eq=False):
-    """A request to a model, with the calls that its answer requested."""
-
-    usage: RequestUsage
-    calls: list[JoinedCall] = field(default_factory=list)
-
-
-def finish_drafts(
-    drafts: Iterable[MessageDraft], conversations: Iterable[Sequence[RequestDraft]]
-) -> tuple[Message, ...]:
-    """Returns the messages. ``conversations`` are the requests of each conversation, in order."""
-    kept = [draft for draft in drafts if draft.parts or draft.requests]
+def finish_drafts(drafts: Iterable[MessageDraft]) -> tuple[Message, ...]:
+    """Returns the messages. What is repeated ends where a call has run."""
+    kept = [draft for draft in drafts if draft.items]
+    is_own = False
     for draft in kept:
-        draft.parts = _nested(draft.parts)
-    _give_ids(part for draft in kept for part in draft.parts if isinstance(part, JoinedCall))
-    for requests in conversations:
-        for before, after in pairwise(requests):
-            calls = [call.tool_call() for call in before.calls]
-            ended = [call for call in calls if call.is_final and not call.provider_executed]
-            added = estimate_result_tokens(ended, before.usage.usage, after.usage.usage)
-            before.usage = replace(before.usage, added=added)
-            for call in calls:
-                call.record.tokens = added.get(call.id)
+        draft.items = _nested(draft.items)
+        calls = [item.value for item in draft.items if isinstance(item.value, JoinedCall)]
+        is_own = is_own or any(call.run is not None for call in calls)
+        draft.is_repeated = draft.is_repeated and not is_own
+    _give_ids(item.value for draft in kept for item in draft.items if isinstance(item.value, JoinedCall))
     return tuple(map(_message, kept))
 
 
-def _nested(parts: list[Part | JoinedCall]) -> list[Part | JoinedCall]:
-    """Returns the parts, each call followed by those that ran inside of it."""
-    inner = [part for part in parts if isinstance(part, JoinedCall) and part.parent is not None]
-    if not inner:
-        return parts
-    inside: dict[int, list[JoinedCall]] = {}
-    in_message = {id(part) for part in parts}
-    for call in inner:
-        if id(call.parent) in in_message:
-            inside.setdefault(id(call.parent), []).append(call)
-    nested = {id(call) for calls in inside.values() for call in calls}
-    ordered: list[Part | JoinedCall] = []
-    waiting = [part for part in reversed(parts) if id(part) not in nested]
+def _nested(items: list[DraftItem]) -> list[DraftItem]:
+    """Returns the items, each call followed by those inside of it."""
+    calls = {id(item.value) for item in items if isinstance(item.value, JoinedCall)}
+    inside: dict[int, list[DraftItem]] = {}
+    outer: list[DraftItem] = []
+    for item in items:
+        is_nested = item.inside is not None and id(item.inside) in calls
+        (inside.setdefault(id(item.inside), []) if is_nested else outer).append(item)
+    ordered: list[DraftItem] = []
+    waiting = outer[::-1]
     while waiting:
-        ordered.append(part := waiting.pop())
-        waiting += reversed(inside.get(id(part), ()))
+        ordered.append(item := waiting.pop())
+        if isinstance(item.value, JoinedCall):
+            waiting += reversed(inside.pop(id(item.value), ()))
     return ordered
 
 
@@ -303,8 +294,21 @@ def _give_ids(calls: Iterable[JoinedCall]) -> None:
 
 
 def _message(draft: MessageDraft) -> Message:
-    usages = [request.usage for request in draft.requests]
-    model = next((usage.model for usage in reversed(usages) if usage.model), None)
-    metadata: Mapping[str, Any] = {**({"model": model} if model else {}), **to_metadata(usages)}
-    parts = tuple(part.tool_call() if isinstance(part, JoinedCall) else part for part in draft.parts)
-    return Message(draft.role, parts, metadata=dict(metadata), finish_reason=draft.cut)
+    parts: list[Part] = []
+    starts: list[StepStart] = []
+    for value, inside in draft.items:
+        parent = None if inside is None else inside.final_id
+        if isinstance(value, StepStart):
+            starts.append(replace(value, at=len(parts), parent=parent))
+        elif isinstance(value, JoinedCall):
+            parts.append(value.tool_call())
+        else:
+            parts.append(value if parent is None else replace(value, parent=parent))
+    message = Message(
+        draft.role,
+        tuple(parts),
+        finish_reason=draft.cut,
+        step_starts=tuple(starts),
+        repeated=draft.is_repeated,
+    )
+    return with_sums(message)

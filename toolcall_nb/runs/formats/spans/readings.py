@@ -61,6 +61,7 @@ class ModelCall(Struct):
     output: list[RecordedMessage] = field(default_factory=list)
     usage: RequestUsage = field(default_factory=RequestUsage)
     cut: str | None = None
+    response_id: str | None = None
     error: str | None = None
     tools: list[Json] = field(default_factory=list)
 
@@ -68,7 +69,7 @@ class ModelCall(Struct):
         """Takes from another span of the same request what this one does not say."""
         usage, outer = self.usage, other.usage
         self.usage = RequestUsage(usage.usage or outer.usage, usage.cost or outer.cost, usage.model or outer.model)
-        self.cut = self.cut or other.cut
+        self.cut, self.response_id = self.cut or other.cut, self.response_id or other.response_id
         if self.error is None and not self.output:  # else the outer span ended with the error of something later
             self.error = other.error
         self.input, self.output = self.input or other.input, self.output or other.output
@@ -92,6 +93,7 @@ def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
         usage=_usage(attributes, names),
         cut=next((_REASONS[each] for each in reasons if isinstance(each, str) and each in _REASONS), None),
+        response_id=first_text(attributes, conventions.RESPONSE_IDS) or None,
         error=read_error(span),
         tools=_tools(attributes, names),
     )

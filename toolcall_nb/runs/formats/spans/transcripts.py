@@ -2,31 +2,35 @@
 
 Spans are read in the order of their starts. A request to a model repeats the history and adds its answer: the new part
 of the history, and the answer, become messages. The spans below a tool's span are a conversation of their own,
-of a sub-agent: its calls have the tool's call as their parent, and its texts are that call's log.
+of a sub-agent: what it says and does has the tool's call as its parent. What a sub-agent was told is in the ``extra``
+of that call, where its arguments do not say it. Messages in the first history before the last one of the user were said
+in an earlier run: they are repeated.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
+from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import MISSING, Diagnostic, Json
 from toolcall_nb.core.json_text import json_text
-from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, TextPart, Transcript
-from toolcall_nb.runs.formats.spans.conventions import SpanKind, kind_of, read_error
+from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, StepStart, TextPart, Transcript
+from toolcall_nb.core.usage import step_usage
+from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, SpanKind, kind_of, read_error
 from toolcall_nb.runs.formats.spans.history import RecordedMessage
 from toolcall_nb.runs.formats.spans.joining import (
     CallIndex,
     CallRegister,
+    DraftItem,
     HistoryMatcher,
     JoinedCall,
     MessageDraft,
-    RequestDraft,
     finish_drafts,
     is_same_value,
 )
@@ -34,6 +38,8 @@ from toolcall_nb.runs.formats.spans.readings import ModelCall, read_agent_messag
 from toolcall_nb.runs.formats.spans.recorded_parts import CallResult, RequestedCall
 from toolcall_nb.runs.formats.spans.span import Span, SpanTree
 from toolcall_nb.runs.formats.spans.tool_runs import ToolRun, read_tool_run
+from toolcall_nb.runs.formats.spans.values import first_text
+from toolcall_nb.runs.run_facts import is_in_arguments
 
 _SECOND = 10**9
 _MOST_WAITING = 64
@@ -53,14 +59,13 @@ class TraceReading(Struct):
 class _Conversation:
     """The messages between one agent and its models. ``inside`` is the call that it is a part of.
 
-    ``counts`` has how often each part is in the transcript, and ``requests`` the requests to models in order.
+    ``counts`` has how often each part is in the transcript.
     """
 
     def __init__(self, inside: JoinedCall | None, everywhere: CallIndex) -> None:
         self.inside = inside
         self.counts: Counter[Hashable] = Counter()
         self.register = CallRegister(everywhere)
-        self.requests: list[RequestDraft] = []
 
 
 def read_trace(tree: SpanTree) -> TraceReading:
@@ -82,7 +87,9 @@ class _Reader:
         self._draft_of: dict[int, MessageDraft] = {}  # by the id() of the call in it
         self._scopes: list[JoinedCall | None] = []
         self._calls: list[JoinedCall | None] = []
+        self._agents: list[str | None] = []
         self._has_user = False
+        self._is_repeated = False
         self._reports = 0
         self._began = min((span.start for span in tree.spans if span.start is not None), default=0)
 
@@ -92,8 +99,10 @@ class _Reader:
             parent = self._tree.parents[i]
             self._scopes.append(None if parent is None else self._calls[parent] or self._scopes[parent])
             self._calls.append(self._read_tool(i, span) if self._kinds[i] == "tool" else None)
+            agent = None if parent is None or self._kinds[parent] == "tool" else self._agents[parent]
+            self._agents.append(first_text(span.attributes, AGENT_NAMES) or agent)
             if (request := self._requests.get(i)) is not None:
-                self._read_request(self._conversation(self._scopes[i]), request)
+                self._read_request(self._conversation(self._scopes[i]), request, i)
         self._read_agents()
         return TraceReading(self._transcript(), self._kinds, self._tools)
 
@@ -106,44 +115,69 @@ class _Reader:
 
     # Requests to models
 
-    def _read_request(self, conversation: _Conversation, request: ModelCall) -> None:
+    def _read_request(self, conversation: _Conversation, request: ModelCall, i: int) -> None:
         for tool in request.tools:
             if (text := json_text(tool)) not in self._tool_texts:
                 self._tool_texts.add(text)
                 self._tools.append(tool)
-        self._read_history(conversation, request.input)
+        earlier = 0 if self._drafts or conversation.inside is not None else _earlier(request.input)
+        self._read_history(conversation, request.input, earlier)
         draft = self._assistant(conversation)
-        request_draft = RequestDraft(request.usage)
+        draft.items.append(DraftItem(self._step(request, i), conversation.inside))
+        calls: list[JoinedCall] = []
         for message in request.output:
             for part in message.parts:
-                self._read_answer(conversation, request_draft, part)
+                self._read_answer(conversation, calls, part)
         if request.error is not None:
             self._put(conversation, draft, ErrorPart(request.error or _UNNAMED_ERROR))
         if conversation.inside is None:
             draft.cut = request.cut or draft.cut
-        draft.requests.append(request_draft)
-        conversation.requests.append(request_draft)
 
-    def _read_history(self, conversation: _Conversation, messages: Iterable[RecordedMessage]) -> None:
+    def _step(self, request: ModelCall, i: int) -> StepStart:
+        span = self._tree.spans[i]
+        started = None if span.start is None else (span.start - self._began) / _SECOND
+        seconds = None if span.start is None or span.end is None else max(0, span.end - span.start) / _SECOND
+        return StepStart(
+            agent=self._agents[i],
+            response_id=request.response_id,
+            finish_reason=request.cut,
+            record=CallRecord(started=started, seconds=seconds),
+            **step_usage(request.usage),
+        )
+
+    def _read_history(self, conversation: _Conversation, messages: Sequence[RecordedMessage], earlier: int = 0) -> None:
+        """Reads a history, whose first messages, ``earlier`` in number, were said in an earlier run."""
         matcher = HistoryMatcher(conversation.register)
         counts: Counter[Hashable] = Counter()
-        for message in messages:
+        has_results = False
+        for number, message in enumerate(messages):
+            self._is_repeated = number < earlier
             if message.role == "user" and any(map(_is_report, message.parts)):
                 self._reports += 1
                 continue
             draft: MessageDraft | None = None
             for part in message.parts:
-                if isinstance(part, RequestedCall):
-                    if matcher.call(part) is None:
-                        call = conversation.register.add(JoinedCall(part.name, part.id, requested=part))
-                        matcher.match(call, part)
-                        self._add_call(conversation, call)
-                elif isinstance(part, CallResult):
+                if isinstance(part, CallResult):
+                    has_results = True
                     if matcher.result(part) is None and self._is_new(conversation, counts, "user", part):
                         # a result whose call is not in the file becomes a call without arguments
                         call = conversation.register.add(JoinedCall(part.name or "tool", part.id, result=part))
                         self._add_call(conversation, call)
-                elif self._is_new(conversation, counts, message.role, part):
+                    continue
+                if isinstance(part, RequestedCall):
+                    is_new = matcher.call(part) is None
+                else:
+                    is_new = self._is_new(conversation, counts, message.role, part)
+                if not is_new:
+                    continue
+                if has_results and message.role == "assistant":
+                    self._assistant(conversation).items.append(DraftItem(StepStart(), conversation.inside))
+                    has_results = False
+                if isinstance(part, RequestedCall):
+                    call = conversation.register.add(JoinedCall(part.name, part.id, requested=part))
+                    matcher.match(call, part)
+                    self._add_call(conversation, call)
+                else:
                     draft = draft or self._draft(conversation, message.role)
                     self._put(conversation, draft, part, message.role)
 
@@ -156,16 +190,16 @@ class _Reader:
         conversation.counts[key] += 1
         return True
 
-    def _read_answer(self, conversation: _Conversation, request: RequestDraft, part: Any) -> None:
+    def _read_answer(self, conversation: _Conversation, calls: list[JoinedCall], part: Any) -> None:
         if isinstance(part, RequestedCall):
             call = conversation.register.request(part)
-            request.calls.append(call)
+            calls.append(call)
             if id(call) not in self._draft_of:
                 self._add_call(conversation, call)
         elif isinstance(part, CallResult):
             if HistoryMatcher(conversation.register).result(part) is None:
                 # of the provider's own tools, whose results have no id: it is that of the call before it
-                waiting = (call for call in islice(reversed(request.calls), _MOST_WAITING) if call.run is None)
+                waiting = (call for call in islice(reversed(calls), _MOST_WAITING) if call.run is None)
                 if (last := next((call for call in waiting if call.result is None), None)) is not None:
                     last.result = part
         else:
@@ -179,7 +213,7 @@ class _Reader:
         if role == "assistant" or conversation.inside is not None:
             return self._assistant(conversation)
         self._has_user = self._has_user or role == "user"
-        self._drafts.append(MessageDraft(role))
+        self._drafts.append(MessageDraft(role, is_repeated=self._is_repeated and role != "system"))
         return self._drafts[-1]
 
     def _assistant(self, conversation: _Conversation) -> MessageDraft:
@@ -187,22 +221,21 @@ class _Reader:
         if draft is not None:
             return draft
         if not self._drafts or self._drafts[-1].role != "assistant":
-            self._drafts.append(MessageDraft("assistant"))
+            self._drafts.append(MessageDraft("assistant", is_repeated=self._is_repeated))
         return self._drafts[-1]
 
     def _put(self, conversation: _Conversation, draft: MessageDraft, part: Part, role: Role = "assistant") -> None:
-        """Adds a part. A sub-agent's texts are the log of its call; that call also keeps the sub-agent's prompts."""
-        if conversation.inside is None:
-            draft.parts.append(part)
-        elif role == "assistant" and isinstance(part, TextPart | ReasoningPart | ErrorPart):
-            conversation.inside.log.append(part.text)
-        else:
+        """Adds a part. What a sub-agent was told is in the ``extra`` of its call, unless the arguments say it."""
+        inside = conversation.inside
+        if inside is None or role == "assistant":
+            draft.items.append(DraftItem(part, inside))
+        elif not isinstance(part, TextPart) or not is_in_arguments(part.text, inside.input):
             fields = {"text": part.text} if isinstance(part, TextPart) else _plain(part)
-            conversation.inside.extra.setdefault("messages", []).append({"role": role, **fields})
+            inside.extra.setdefault("messages", []).append({"role": role, **fields})
 
     def _add_call(self, conversation: _Conversation, call: JoinedCall) -> None:
         draft = self._assistant(conversation)
-        draft.parts.append(call)
+        draft.items.append(DraftItem(call, conversation.inside))
         self._draft_of[id(call)] = draft
         call.parent = conversation.inside
 
@@ -236,10 +269,10 @@ class _Reader:
                 if self._has_user and self._has_answer():
                     break
                 self._read_agent(span)
-        has_error = any(_has_failed(part) for draft in self._drafts for part in draft.parts)
-        if self._kinds[:1] in (["agent"], ["other"]) and not has_error:
-            error = read_error(self._tree.spans[0])
-            self._assistant(self._main).parts += [] if error is None else [ErrorPart(error or _UNNAMED_ERROR)]
+        error = read_error(self._tree.spans[0]) if self._kinds[:1] in (["agent"], ["other"]) else None
+        last = self._last_part()
+        if error is not None and not isinstance(last, ErrorPart):
+            self._put(self._main, self._assistant(self._main), ErrorPart(error or _UNNAMED_ERROR))
 
     def _read_agent(self, span: Span) -> None:
         inputs, outputs = read_agent_messages(span)
@@ -258,14 +291,18 @@ class _Reader:
 
     def _has_answer(self) -> bool:
         """Whether the run ends with a text of the assistant."""
-        last = self._drafts[-1].parts[-1:] if self._drafts and self._drafts[-1].role == "assistant" else []
-        return any(isinstance(part, TextPart) for part in last)
+        return isinstance(self._last_part(), TextPart)
+
+    def _last_part(self) -> object:
+        """Returns the last part of the answer, without those of nested runs; None without one."""
+        items = self._drafts[-1].items if self._drafts and self._drafts[-1].role == "assistant" else []
+        parts = (item.value for item in reversed(items) if item.inside is None)
+        return next((part for part in parts if not isinstance(part, StepStart)), None)
 
     # The end
 
     def _transcript(self) -> Transcript:
-        conversations = (self._main, *self._conversations.values())
-        messages = finish_drafts(self._drafts, [conversation.requests for conversation in conversations])
+        messages = finish_drafts(self._drafts)
         diagnostics = list(self._tree.diagnostics)
         if self._reports:
             what = "message tells" if self._reports == 1 else "messages tell"
@@ -285,10 +322,15 @@ def _is_same_run(outer: JoinedCall, run: ToolRun, span: Span) -> bool:
     return is_same_value(run.input, outer.run.input)
 
 
-def _has_failed(part: object) -> bool:
-    if isinstance(part, JoinedCall):
-        return part.run is not None and part.run.error is not None
-    return isinstance(part, ErrorPart)
+def _earlier(messages: Sequence[RecordedMessage]) -> int:
+    """Returns the number of messages that were said in an earlier run: those before the last one of the user."""
+    asked = [
+        number
+        for number, message in enumerate(messages)
+        if message.role == "user" and not all(isinstance(part, CallResult) for part in message.parts)
+    ]
+    last = asked[-1] if asked else 0
+    return last if any(message.role == "assistant" for message in messages[:last]) else 0
 
 
 def _is_report(part: object) -> bool:
