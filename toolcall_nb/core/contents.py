@@ -180,7 +180,7 @@ def piece_text(piece: Mapping[str, Any]) -> str:
     """Returns one piece as text."""
     match piece.get("type"):
         case "file":
-            return f"<{file_words(piece)}>"
+            return f"<{describe_file(piece)}>"
         case "json":
             return json.dumps(to_strict_json(piece.get("value")), ensure_ascii=False, separators=(",", ":"))
         case "resource" if get(piece, "text", str) is None:
@@ -188,7 +188,7 @@ def piece_text(piece: Mapping[str, Any]) -> str:
     return get(piece, "text", str) or ""
 
 
-def file_words(piece: Mapping[str, Any]) -> str:
+def describe_file(piece: Mapping[str, Any]) -> str:
     """Describes a file: its name, its media type, and its size or its address."""
     name, kind, content = get(piece, "filename", str), get(piece, "mediaType", str) or _UNKNOWN, file_data(piece)
     kind = "data" if kind == _UNKNOWN else kind

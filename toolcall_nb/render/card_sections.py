@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from toolcall_nb.core.call_display import DISPLAYED, MAX_DISPLAYS, displayed_bundles, sent_note
-from toolcall_nb.core.contents import FileData, file_data, file_words, piece_text, value_beside
+from toolcall_nb.core.contents import FileData, file_data, describe_file, piece_text, value_beside
 from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.result_text import count_characters, read_truncation
@@ -309,7 +309,7 @@ def _piece(piece: Object, label: str, note: str, where: str, name: str) -> list[
 
 def _file(piece: Object, label: str, note: str, key: str) -> Section:
     """Returns a file: a picture as it looks, any other as a link or its name."""
-    content, words = file_data(piece), [draw_text(f"({file_words(piece)})")]
+    content, words = file_data(piece), [draw_text(f"({describe_file(piece)})")]
     if content is None or not content.media_type.startswith("image/"):
         url, media_type = get(piece, "url", str) or "", get(piece, "mediaType", str) or ""
         part = FilePart(url, media_type, filename=get(piece, "filename", str))

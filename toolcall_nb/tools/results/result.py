@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY, MAX_DISPLAYS
-from toolcall_nb.core.contents import file_piece, file_words, json_piece, text_piece
+from toolcall_nb.core.contents import file_piece, describe_file, json_piece, text_piece
 from toolcall_nb.core.escaping import escape
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_result_content, truncate_text
@@ -171,7 +171,7 @@ def contents_of(pieces: Sequence[Any], expression: str = "", max_text: int = MAX
             contents.append(piece)
             files, room = files + 1, room - len(piece["url"])
         else:
-            contents.append(text_piece(f"<{file_words(piece)}, not kept>"))
+            contents.append(text_piece(f"<{describe_file(piece)}, not kept>"))
     values = iter(to_json_value(others, expression, max_text))
     kept = (next(values, MISSING) if piece is None else piece for piece in contents)
     return [piece if _is_piece(piece) else json_piece(piece) for piece in kept if piece is not MISSING] or None
