@@ -223,9 +223,9 @@ FAULTS = (
     ),
     Fault(
         "a result that is longer than the limit is not truncated",
-        "core.truncate_output",
-        "return truncate_text(text, limit) if len(text) > limit else None",
-        "return None",
+        "tools.text_for_model",
+        "if len(text) <= limit:",
+        "if text:",
         "tests/tools/test_tool_results.py",
     ),
     Fault(

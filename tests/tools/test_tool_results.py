@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tests.support.shells import the_shell
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_output, truncate_text
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result, truncate_text
 from toolcall_nb.core.transcript import Approval, State, ToolCall
 from toolcall_nb.tools import Outcome, Result, Tool
 from toolcall_nb.tools.results.result import _WIDGET_NOTICE, output_and_display
@@ -243,9 +243,9 @@ def test_the_display_does_not_count_towards_the_limit() -> None:
 
 @given(st.text(), st.integers(0, 50))
 def test_what_is_left_out_is_counted_exactly(text: str, limit: int) -> None:
-    found = truncate_output(text, limit)
-    if found is None:
-        assert len(text) <= limit
+    found = truncate_text(text, limit)
+    if len(text) <= limit:
+        assert found == text
         return
     head, tail = text[: limit - limit // 2], text[len(text) - limit // 2 :]
     assert found == f"{head}\n… {len(text) - limit:,} characters left out …\n{tail}"

@@ -69,12 +69,6 @@ def format_output(output: Json | Missing) -> str:
     return "" if output is MISSING else piece_text(json_piece(output))
 
 
-def truncate_output(output: Json, limit: int = RESULT_LIMIT) -> str | None:
-    """Returns the text of an output cut to ``limit`` characters; None if it is not longer."""
-    text = format_output(output)
-    return truncate_text(text, limit) if len(text) > limit else None
-
-
 def truncate_text(text: str, limit: int, expression: str = "") -> str:
     """Returns the text, or ``limit`` characters of its beginning and end with a note of how many were left out.
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from toolcall_nb.core.call_display import DISPLAYED, MAX_DISPLAYS, displayed_bundles, sent_note
-from toolcall_nb.core.contents import FileData, file_data, describe_file, piece_text, value_beside
+from toolcall_nb.core.contents import FileData, describe_file, file_data, piece_text, value_beside
 from toolcall_nb.core.escaping import line_ends, without_ansi
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.result_text import count_characters, read_truncation

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY, MAX_DISPLAYS
-from toolcall_nb.core.contents import file_piece, describe_file, json_piece, text_piece
+from toolcall_nb.core.contents import describe_file, file_piece, json_piece, text_piece
 from toolcall_nb.core.escaping import escape
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_result_content, truncate_text
@@ -215,10 +215,7 @@ def figures_in(value: Any) -> list[Any]:
 def text_for_model(
     value: Any, output: Json, limit: int, expression: str = "", contents: Sequence[Object] | None = None
 ) -> str | None:
-    """Returns the text that the model is sent of what a tool returned; None if it is the whole ``output``.
-
-    The ``contents`` that are no pictures count as a part of it.
-    """
+    """Returns the text that the model is sent of what a tool returned; None if it is all of its output and contents."""
     if isinstance(value, Result):
         if value.model is not None and value.output is not None:
             return to_model_text(value.model, limit, _attribute(expression, "model"))
