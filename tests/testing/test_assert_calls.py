@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolcall_nb import Chat, MockModel
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
-from toolcall_nb.testing import assert_calls
+from toolcall_nb.testing import assert_calls, assert_outcome
 from toolcall_nb.testing.call_assertions import first_matches
 
 
@@ -259,3 +259,33 @@ def test_many_differences_are_not_all_shown() -> None:
 def test_a_function_that_says_no_is_named() -> None:
     assert "the function for the arguments says no" in message_of([SELECT], [("sql", lambda arguments: False)])
     assert "the function for the arguments says no" in message_of([SELECT], [SELECT], args=lambda one, other: False)
+
+
+def test_the_calls_of_a_repeated_message_do_not_count() -> None:
+    call = ToolCall(id="c1", name="f", input={})
+    assert_calls(Transcript((Message("assistant", (call,), repeated=True),)), [])
+
+
+# How a run ended
+
+
+def test_the_outcome_of_a_run_is_asserted() -> None:
+    answered = Transcript((Message("assistant", (TextPart("Hi"),)),))
+    assert_outcome(answered)
+    assert_outcome(Message("assistant", (TextPart("Hi"),), aborted="stopped"), "stopped")
+    chat = Chat(MockModel(script=[ValueError("busy")]))
+    chat.send("?")
+    assert_outcome(chat, "error")
+    with pytest.raises(AssertionError, match=r"should have ended as done, but its end is error: .*busy"):
+        assert_outcome(chat)
+    with pytest.raises(AssertionError, match=r"should have ended as limit, but its end is done\.$"):
+        assert_outcome(answered, "limit")
+    with pytest.raises(AssertionError, match="a run without messages"):
+        assert_outcome(Transcript())
+
+
+def test_a_word_that_is_no_outcome_is_refused() -> None:
+    with pytest.raises(UsageError, match="but not as 'fine'"):
+        assert_outcome(Transcript(), "fine")
+    with pytest.raises(UsageError, match="A run is a transcript"):
+        assert_outcome(7)

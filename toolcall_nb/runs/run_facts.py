@@ -147,18 +147,12 @@ class RunFacts:
 
     def begin_step(self, events: list[Event], first: int) -> StepFacts:
         """Begins a step with the events from the number ``first`` on, and returns its facts, which are to be filled."""
-        new = events[first:]
-        place = next(
-            (first + number for number, event in enumerate(new) if isinstance(event, StartStep | Start)), first
-        )
         step = StartStep(extra={_STEP: len(self.steps)})
-        match events[place : place + 1]:
-            case [StartStep()]:
-                events[place] = step
-            case [Start()]:
-                events.insert(place + 1, step)
-            case _:
-                events.insert(place, step)
+        places = {type(events[place]): place for place in range(len(events) - 1, first - 1, -1)}
+        if (place := places.get(StartStep)) is not None:
+            events[place] = step
+        else:
+            events.insert(first if (place := places.get(Start)) is None else place + 1, step)
         self.steps.append(StepFacts())
         return self.steps[-1]
 
@@ -346,8 +340,10 @@ class _Nesting:
 def _all_starts(message: Message) -> list[StepStart]:
     """Returns the starts of the message's steps, also of those that are evident; the last one has the message's end."""
     own = [step.start for step in message.steps]
-    if own and message.finish_reason is not None:
-        own[-1] = replace(own[-1], finish_reason=message.finish_reason)
+    if own:
+        stopped = {} if message.aborted is None else {"aborted": message.aborted}
+        reason = own[-1].finish_reason or message.finish_reason
+        own[-1] = replace(own[-1], finish_reason=reason, extra={**own[-1].extra, **stopped})
     return [*own, *(start for start in message.step_starts if start.parent is not None)]
 
 
@@ -370,7 +366,7 @@ def with_sums(message: Message) -> Message:
     """
     added: dict[str, int] = {}
     for steps in steps_by_run(message).values() if message.step_starts else ():
-        for before, after in pairwise(step for step in steps if step.usage):
+        for before, after in pairwise(steps):
             ended = [call for call in before.calls if call.is_final and not call.provider_executed]
             counts = read_token_counts(before.usage), read_token_counts(after.usage)
             added |= estimate_result_tokens(ended, *counts)
@@ -381,7 +377,8 @@ def with_sums(message: Message) -> Message:
         metadata |= usage_metadata(requests)
     starts = message.step_starts
     if len(starts) == 1 and starts[0].parent is None:
-        starts = (replace(starts[0], usage=None, cost=None, model=None),)
+        cost = None if starts[0].usage else starts[0].cost
+        starts = (replace(starts[0], usage=None, cost=cost, model=None),)
     parts = tuple(_with_tokens(part, added) for part in message.parts) if added else message.parts
     return replace(message, metadata=metadata, parts=parts, step_starts=starts)
 
