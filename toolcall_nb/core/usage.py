@@ -24,10 +24,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import FinishStep, Json, Object
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.steps import steps_by_run
-from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.core.transcript import Message, StepStart, ToolCall
 
 USAGE_FIELDS = ("usage", "cost", "added", "steps")
 """The fields that `usage_metadata` writes."""
@@ -127,6 +127,11 @@ def _request(fields: Mapping[str, Any]) -> RequestUsage:
         model if isinstance(model, str) else None,
         {call: tokens for call, tokens in added.items() if _is_count(tokens)} if isinstance(added, dict) else {},
     )
+
+
+def request_of_step(step: FinishStep | StepStart) -> RequestUsage:
+    """Returns the usage and cost of a step."""
+    return _request({"usage": step.usage, "cost": step.cost, "model": step.model})
 
 
 def step_usage(request: RequestUsage) -> Object:
