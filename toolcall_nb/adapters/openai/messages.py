@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,18 +29,21 @@ def to_openai(messages: Sequence[Message]) -> list[Object]:
     (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant, and
     what ran inside a call, are left out, and so are messages that contain nothing else. The dicts are the caller's own.
     """
-    return [_copied(written) for message in messages for written in message.once(_written)]
+    copies: list[Object] = []
+    for message in messages:
+        written, is_flat = message.once(_written)
+        copies += map(dict.copy if is_flat else _copied, written)
+    return copies
 
 
-def _copied(value: Any) -> Any:
-    """Returns a copy of a JSON value."""
-    if isinstance(value, dict):
-        copied = value.copy()
-        for key, item in value.items():
-            if type(item) in (dict, list):
-                copied[key] = _copied(item)
-        return copied
-    return [*map(_copied, value)] if isinstance(value, list) else value
+def _copied(message: Object) -> Object:
+    """Returns a copy of a message with calls or files, for a caller who may change it."""
+    copied = message.copy()
+    if "tool_calls" in message:
+        copied["tool_calls"] = [{**call, "function": {**call["function"]}} for call in message["tool_calls"]]
+    if type(message["content"]) is list:
+        copied["content"] = deepcopy(message["content"])
+    return copied
 
 
 def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> Object:
@@ -48,11 +52,14 @@ def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> O
     return {"type": "function", "function": function}
 
 
-def _written(message: Message) -> list[Object]:
+def _written(message: Message) -> tuple[list[Object], bool]:
+    """Returns what is written for a message, and whether all of it is flat: texts alone, which is quick to copy."""
     if message.role == "assistant":
-        return [written for step in message.steps for reply in _replies(step.parts) for written in _reply(*reply)]
-    content = message.text if message.role == "system" else _content(message.parts)
-    return [{"role": message.role, "content": content}] if content else []
+        written = [each for step in message.steps for reply in _replies(step.parts) for each in _reply(*reply)]
+    else:
+        content = message.text if message.role == "system" else _content(message.parts)
+        written = [{"role": message.role, "content": content}] if content else []
+    return written, not any(type(value) is list for each in written for value in each.values())
 
 
 # The assistant
