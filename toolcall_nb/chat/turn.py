@@ -319,8 +319,8 @@ class _TurnUsage:
         reported = reply.finish.message_metadata
         metadata = reported if isinstance(reported, dict) else {}
         self._step = reply.step_end
-        steps = (*reply.step_ends, self._step)
-        requests, nested = [*map(request_of_step, steps)], [*map(request_of_step, reply.nested_ends)]
+        nested = [*map(request_of_step, reply.nested_ends)]
+        requests = [*map(request_of_step, reply.step_ends), request_of_step(self._step, metadata.get("added"))]
         if self._requests:
             before = self._requests[-1]
             ended = [calls[call] for call in self._last_calls if call in calls and not calls[call].provider_executed]

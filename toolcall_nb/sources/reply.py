@@ -115,7 +115,7 @@ class Reply:
             case ev.Abort():
                 self.abort = event
                 return []
-            case ev.Error():
+            case ev.Error(parent=None):
                 self.failed = True
                 before = [*self._close_detector()]
                 incomplete = [call_id for call_id, call in self.calls.items() if call.input is MISSING]
