@@ -387,7 +387,7 @@ def test_a_model_that_never_stops_calling_is_stopped_at_the_limit() -> None:
     assert message.parts[-1] == ErrorPart(
         "The model still calls tools after 3 steps, which is the limit. Raise max_steps (--max-steps) to let it go on."
     )
-    assert message.finish_reason == "other"
+    assert message.finish_reason == "limit"
 
 
 # Dialects ---------------------------------------------------------------------------------------------------

@@ -22,11 +22,9 @@ from toolcall_nb.core.usage import (
     RequestUsage,
     UsageSummary,
     estimate_result_tokens,
-    read_requests,
     read_token_counts,
     read_usage,
     step_usage,
-    to_metadata,
     usage_metadata,
 )
 from toolcall_nb.errors import ModelError
@@ -79,29 +77,21 @@ def test_a_turn_of_one_request_reports_its_usage_once() -> None:
     }
 
 
-def test_a_turn_of_several_requests_reports_the_sum_each_step_and_the_tokens_of_results() -> None:
+def test_a_turn_of_several_requests_reports_the_sum_and_the_tokens_of_results_and_each_step_its_own() -> None:
     first: list[Event] = [call("1", "a" * 30), call("2", "b" * 10), took(100, 20, "0.10", model="m")]
     chat = chat_with(first, [call("3"), took(160, 5, "0.20", model="m")], [took(170, 9, "0.30", model="m-2")])
-    assert chat.send("?").metadata == {
+    message = chat.send("?")
+    assert message.metadata == {
         "model": "m-2",
         "usage": {"inputTokens": 430, "outputTokens": 34},
         "cost": {"USD": "0.6"},
-        "steps": [
-            {
-                "usage": {"inputTokens": 100, "outputTokens": 20},
-                "cost": {"USD": "0.1"},
-                "model": "m",
-                "added": {"1": 30, "2": 10},
-            },
-            {
-                "usage": {"inputTokens": 160, "outputTokens": 5},
-                "cost": {"USD": "0.2"},
-                "model": "m",
-                "added": {"3": 5},
-            },
-            {"usage": {"inputTokens": 170, "outputTokens": 9}, "cost": {"USD": "0.3"}},
-        ],
+        "added": {"1": 30, "2": 10, "3": 5},
     }
+    assert [(step.model, step.usage, step.start.cost) for step in message.steps] == [
+        ("m", {"inputTokens": 100, "outputTokens": 20}, {"USD": "0.1"}),
+        ("m", {"inputTokens": 160, "outputTokens": 5}, {"USD": "0.2"}),
+        ("m-2", {"inputTokens": 170, "outputTokens": 9}, {"USD": "0.3"}),
+    ]
     assert chat.usage == {"inputTokens": 430, "outputTokens": 34}
     assert chat.account.cost == {"USD": Decimal("0.60")}
     assert chat.account.added == {"1": 30, "2": 10, "3": 5}
@@ -129,9 +119,9 @@ def test_a_chat_that_reports_nothing_has_nothing() -> None:
 
 def test_the_cost_is_unknown_if_the_price_of_one_request_is_unknown() -> None:
     chat = chat_with([call("1"), took(10, 3, "0.001")], [took(20, 3)])
-    metadata = chat.send("?").metadata
-    assert "cost" not in metadata
-    assert [step.get("cost") for step in metadata["steps"]] == [{"USD": "0.001"}, None]
+    message = chat.send("?")
+    assert "cost" not in message.metadata
+    assert [step.start.cost for step in message.steps] == [{"USD": "0.001"}, None]
     assert chat.account.cost is None
 
 
@@ -157,11 +147,20 @@ def test_a_request_that_was_tried_again_counts_once() -> None:
 
 
 def test_a_reply_that_is_a_turn_of_its_own_keeps_its_steps() -> None:
-    steps = [{"usage": {"inputTokens": 1}}, {"usage": {"inputTokens": 2}, "added": {"x": 1}}]
-    inner = ev.Finish(message_metadata={"usage": {"inputTokens": 3}, "steps": steps})
-    chat = chat_with([call("1"), inner], [took(10, 1)])
-    assert [request.usage.get("inputTokens") for request in read_usage([chat.send("?")]).requests] == [1, 2, 10]
-    assert chat.account.added["x"] == 1
+    inner: list[Event] = [
+        ev.StartStep(),
+        ev.ToolInputAvailable("x", "its own", {}),
+        ev.ToolOutputAvailable("x", 1),
+        ev.FinishStep(usage={"inputTokens": 1}),
+        ev.StartStep(),
+        call("1"),
+        ev.FinishStep(usage={"inputTokens": 2}),
+        ev.Finish(message_metadata={"usage": {"inputTokens": 3}, "added": {"x": 1}}),
+    ]
+    chat = chat_with(inner, [ev.TextDelta("1", "So."), took(10, 1)])
+    message = chat.send("?")
+    assert [request.usage.get("inputTokens") for request in read_usage([message]).requests] == [1, 2, 10]
+    assert (message.metadata["usage"]["inputTokens"], chat.account.added["x"]) == (13, 1)
 
 
 # What a call's result adds ------------------------------------------------------------------------------------
@@ -235,21 +234,6 @@ requests = st.builds(
 
 
 @given(st.lists(requests, min_size=2, max_size=5))
-def test_requests_read_back_from_the_metadata_and_from_markdown(taken: list[RequestUsage]) -> None:
-    metadata = {**to_metadata(taken), "model": next((one.model for one in reversed(taken) if one.model), None)}
-    if not UsageSummary(tuple(taken)).usage:
-        assert to_metadata(taken) == {}
-        return
-    found = read_requests(metadata)
-    assert [(one.usage, one.cost, one.added) for one in found] == [(one.usage, one.cost, one.added) for one in taken]
-    assert [one.model for one, old in zip(found, taken, strict=True) if old.model] == [
-        one.model for one in taken if one.model
-    ]
-    said = Transcript((Message("assistant", metadata=metadata),))
-    assert read_usage(Transcript.from_markdown(said.to_markdown()).messages) == read_usage(said.messages)
-
-
-@given(st.lists(requests, min_size=2, max_size=5))
 def test_the_requests_of_steps_read_back_from_the_message_and_from_its_events(taken: list[RequestUsage]) -> None:
     counted = [one for one in taken if one.usage]
     parts, starts = [], []
@@ -290,8 +274,6 @@ def test_a_repeated_message_was_counted_in_an_earlier_run() -> None:
         {"usage": 7},
         {"usage": {"inputTokens": "many", "outputTokens": -3, "totalTokens": True, "cachedInputTokens": 1e300}},
         {"usage": {"inputTokens": float("nan")}},
-        {"steps": "none"},
-        {"steps": []},
         {"cost": {"USD": "1"}},
         {},
     ],
@@ -300,10 +282,10 @@ def test_metadata_of_another_shape_is_no_usage(odd: dict[str, Any]) -> None:
     assert read_usage([Message("assistant", metadata=odd)]) == UsageSummary()
 
 
-def test_odd_steps_and_costs_are_left_out() -> None:
-    steps = [7, {"usage": {"inputTokens": 1}, "cost": {"USD": "much", "EUR": "NaN", "GBP": -1}, "added": {"a": "b"}}]
-    found = read_usage([Message("assistant", metadata={"steps": steps, "model": 9})]).requests
-    assert found == (RequestUsage(), RequestUsage(usage={"inputTokens": 1}))
+def test_odd_costs_and_added_tokens_are_left_out() -> None:
+    odd = {"usage": {"inputTokens": 1}, "cost": {"USD": "much", "EUR": "NaN", "GBP": -1}, "added": {"a": "b"}}
+    found = read_usage([Message("assistant", metadata={**odd, "model": 9})]).requests
+    assert found == (RequestUsage(usage={"inputTokens": 1}),)
 
 
 def test_counts_are_read_under_the_names_of_several_providers() -> None:

@@ -225,9 +225,9 @@ class OpenAIAgentReader:
 
 
 def responses_input(messages: Sequence[Message]) -> list[Any]:
-    """Returns the items: messages, calls with their outputs, and reasoning that OpenAI has encrypted.
+    """Returns the items: messages, the calls of each step and then their outputs, and reasoning that OpenAI encrypted.
 
-    Other reasoning, calls inside other calls, calls that the provider ran, sources and errors are left out. The user's
+    Other reasoning, what ran inside a call, calls that the provider ran, sources and errors are left out. The user's
     images and files are included.
     """
     return [item for message in messages for item in _items(message)]
@@ -239,21 +239,16 @@ def _items(message: Message) -> Iterator[Object]:
         if content:
             yield {"role": message.role, "content": content}
         return
-    call_ids: set[str] = set()
-    reasoning: list[Object] = []
-    for part in message.parts:
-        if isinstance(part, ToolCall):
-            is_nested = part.parent in call_ids
-            call_ids.add(part.id)
-            if is_nested or part.provider_executed:
-                continue
-        part_items = list(_answer_items(part))
-        if isinstance(part, ReasoningPart):
-            reasoning += part_items  # an item has to follow: "provided without its required following item"
-        elif part_items:
-            yield from reasoning
-            yield from part_items
-            reasoning = []
+    for step in message.steps:
+        reasoning: list[Object] = []
+        for part in step.parts:
+            items = list(_answer_items(part))
+            if isinstance(part, ReasoningPart):
+                reasoning += items  # an item has to follow: "provided without its required following item"
+            elif items:
+                yield from (*reasoning, *items)
+                reasoning = []
+        yield from (_output_item(call) for call in step.calls if not call.provider_executed)
 
 
 def _answer_items(part: Part) -> Iterator[Object]:
@@ -266,13 +261,15 @@ def _answer_items(part: Part) -> Iterator[Object]:
                 summary = [{"type": "summary_text", "text": part.text}] if part.text else []
                 item_id, encrypted = metadata.get("itemId"), metadata["encryptedContent"]
                 yield {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
-        case ToolCall():
+        case ToolCall() if not part.provider_executed:
             arguments = {} if part.input is MISSING else to_strict_json(part.input)
             text = json.dumps(arguments, ensure_ascii=False)
             yield {"type": "function_call", "call_id": part.id, "name": part.name, "arguments": text}
-            ended = part if part.is_final else replace(part, state=State.INTERRUPTED)
-            sent = [TextPart(item) if isinstance(item, str) else item for item in sent_contents(ended)]
-            yield {"type": "function_call_output", "call_id": part.id, "output": _content(sent)}
+
+
+def _output_item(call: ToolCall) -> Object:
+    ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
+    return {"type": "function_call_output", "call_id": call.id, "output": format_result(ended)}
 
 
 def _content(parts: Sequence[Part]) -> str | list[Object]:

@@ -5,17 +5,17 @@ Everything here takes a transcript and returns values. `toolcall_nb.chat.convers
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_left
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from toolcall_nb.core import events as ev
+from toolcall_nb.core.calls import NO_RECORD
 from toolcall_nb.core.events import MISSING, Event, Json
-from toolcall_nb.core.recording import Recording
-from toolcall_nb.core.replay import part_events
+from toolcall_nb.core.replay import content_events
 from toolcall_nb.core.text import well_formed_json
-from toolcall_nb.core.transcript import Message, Part, State, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, Part, State, StepStart, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.sources import unknown_name
 
@@ -35,23 +35,16 @@ class Rerun(NamedTuple):
 
 
 class RepeatedCall(NamedTuple):
-    """A call that runs again, with the parts of its message that stay before and after it."""
+    """A call that runs again, with what stays of its message: the parts before and after it, and where steps begin."""
 
     call: ToolCall
     before: tuple[Part, ...] = ()
     after: tuple[Part, ...] = ()
+    step_starts: tuple[StepStart, ...] = (StepStart(),)
 
-    def events_before(self) -> Iterator[Event]:
-        """Yields the events of the parts before the call, and of the call until it can run."""
-        for number, part in enumerate(self.before, 1):
-            yield from part_events(part, f"kept-{number}")
-        yield ev.ToolExecution(self.call.id, "queued")
-        yield from part_events(self.call, "")
-
-    def events_after(self) -> Iterator[Event]:
-        """Yields the events of the other calls of the same request."""
-        for part in self.after:
-            yield from part_events(part, "")
+    def events(self) -> Iterator[Event]:
+        """Yields the events of all parts; those of the call only until it can run."""
+        return content_events((*self.before, self.call, *self.after), self.step_starts)
 
 
 def find_call(transcript: Transcript, call_id: str) -> tuple[int, int]:
@@ -69,31 +62,71 @@ def find_call(transcript: Transcript, call_id: str) -> tuple[int, int]:
 def transcript_before(transcript: Transcript, before: str | int | None) -> Transcript:
     """Returns the transcript up to a call (its id) or a message (its number); all of it for None.
 
-    A message that is cut loses what was reported about the whole of it, such as its usage.
+    The calls around the call are as they were when it began: interrupted. A message that is cut loses what was reported
+    about the whole of it, and the steps that are cut lose what was reported about their replies.
     """
     if before is None:
         return transcript
     if isinstance(before, int):
         return transcript[:before]
     number, index = find_call(transcript, before)
-    kept = Message(transcript.messages[number].role, transcript.messages[number].parts[:index])
+    message = transcript.messages[number]
+    around = _calls_around(message, index)
+    parts = (
+        _without_result(part) if isinstance(part, ToolCall) and part.id in around else part
+        for part in message.parts[:index]
+    )
+    starts = [start for start in _step_starts(message) if start.at <= index]
+    is_cut = {run: start for start in starts for run in [start.parent] if run is None or run in around}
+    kept_starts = (
+        StepStart(at=start.at, parent=start.parent, agent=start.agent) if start is is_cut.get(start.parent) else start
+        for start in starts
+        if start.at < index
+    )
+    kept = Message(message.role, tuple(parts), step_starts=tuple(kept_starts))
     return transcript[:number] + Transcript((kept,) if kept.parts else ())
 
 
-def repeated_call(message: Message, index: int, input: Json, recording: Recording) -> RepeatedCall:
+def _calls_around(message: Message, index: int) -> set[str]:
+    """Returns the ids of the calls that a part of the message ran inside of."""
+    parents = {call.id: call.parent for call in message.calls}
+    around: set[str] = set()
+    outer = message.parts[index].parent
+    while outer in parents and outer not in around:
+        around.add(outer)
+        outer = parents[outer]
+    return around
+
+
+def _without_result(call: ToolCall) -> ToolCall:
+    return replace(
+        call,
+        state=State.INTERRUPTED,
+        **dict.fromkeys(("error", "traceback", "display", "contents", "model_text")),
+        output=MISSING,
+        log="",
+        record=NO_RECORD,
+    )
+
+
+def _step_starts(message: Message) -> list[StepStart]:
+    """Returns where the steps of the message begin, also where that is evident."""
+    nested = (start for start in message.step_starts if start.parent is not None)
+    return sorted([*(step.start for step in message.steps), *nested], key=lambda start: start.at)
+
+
+def repeated_call(message: Message, index: int, input: Json) -> RepeatedCall:
     """Returns the call at this index of a message's parts, ready to run, with the parts that stay before and after it.
 
-    ``input`` takes the place of the call's own, `MISSING` keeps that. Behind the call stay the other calls of the same
-    request, as far as the recording knows them: the model made them before it had any result. Raises `UsageError`
-    where there are no complete arguments.
+    ``input`` takes the place of the call's own, `MISSING` keeps that. After the call stays what the same reply has up
+    to its last call, with what ran inside of those calls: the model wrote it before it had any result. Raises
+    `UsageError` where there are no complete arguments.
     """
     call = message.parts[index]
     assert isinstance(call, ToolCall)
     arguments = call.input if input is MISSING else input
     if arguments is MISSING:
         raise UsageError(f"The arguments of the call {call.id!r} never became complete. Give them: input={{…}}.")
-    same = _calls_of_request(recording, call.id)
-    after = tuple(part for part in message.parts[index + 1 :] if isinstance(part, ToolCall) and part.id in same)
     again = ToolCall(
         id=call.id,
         name=call.name,
@@ -101,22 +134,27 @@ def repeated_call(message: Message, index: int, input: Json, recording: Recordin
         title=call.title,
         tool_metadata=call.tool_metadata,
         provider_metadata=call.provider_metadata,
+        provider_id=call.provider_id,
     )
-    return RepeatedCall(again, message.parts[:index], after)
-
-
-def _calls_of_request(recording: Recording, call_id: str) -> Collection[str]:
-    """Returns the ids of the calls that the model made in one reply with this one."""
-    calls: list[str] = []
-    for _, event in recording.events:
-        match event:
-            case ev.StartStep():
-                calls = []
-            case ev.ToolInputAvailable():
-                calls.append(event.tool_call_id)
-            case ev.FinishStep() if call_id in calls:
-                return calls
-    return calls if call_id in calls else ()
+    starts = _step_starts(message)
+    end = next((start.at for start in starts if start.parent is None and start.at > index), len(message.parts))
+    gone, numbers = {call.id}, []  # what ran inside of the call; the numbers of the parts that stay after it
+    for number in range(index + 1, end):
+        part = message.parts[number]
+        if part.parent not in gone:
+            numbers.append(number)
+        elif isinstance(part, ToolCall):
+            gone.add(part.id)
+    while numbers and not isinstance(last := message.parts[numbers[-1]], ToolCall) and last.parent is None:
+        numbers.pop()
+    order = [*range(index + 1), *numbers]
+    kept_starts = (
+        replace(start, at=bisect_left(order, start.at))
+        for start in starts
+        if start.at <= index or (start.at < end and start.parent not in gone)
+    )
+    after = tuple(message.parts[number] for number in numbers)
+    return RepeatedCall(again, message.parts[:index], after, tuple(kept_starts))
 
 
 def last_prompt(transcript: Transcript) -> int:

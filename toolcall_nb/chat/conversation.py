@@ -236,8 +236,8 @@ class Chat(ChatState):
 
         The conversation stays as it is; with ``go_on``, the new result takes the place of the old one, what came after
         it is dropped, and the model goes on from there; `undo` brings the rest back. A person is asked again where
-        the first call asked. Raises `UsageError`, and changes nothing, if the call or its tool is not there, or if
-        the arguments are wrong.
+        the first call asked. Raises `UsageError`, and changes nothing, if the call or its tool is not there, if the
+        arguments are wrong, or if the chat is to go on from a call that ran inside of another one.
         """
         number, index = find_call(self.transcript, call_id)
         before = self.transcript.messages[number].parts[index]
@@ -261,7 +261,12 @@ class Chat(ChatState):
         self._check()
         before = self.transcript
         number, index = find_call(before, call_id)
-        repeated = repeated_call(before.messages[number], index, input, self.recording)
+        repeated = repeated_call(before.messages[number], index, input)
+        if go_on and (outer := repeated.call.parent) in before.calls:
+            raise UsageError(
+                f"The call {call_id!r} ran inside of {outer!r}, so the model never sees its result. "
+                f"Run {outer!r} again, or this one without going on."
+            )
         tool = self.tools.get(repeated.call.name)
         if tool is None:
             raise UsageError(self.tools.unknown(repeated.call.name))

@@ -7,16 +7,15 @@ runs is never cut. What a model does not report is not counted, and the turn say
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
 
 from msgspec import Struct
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import ToolCall
-from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_requests
+from toolcall_nb.core.usage import RequestUsage, UsageSummary
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import Model, model_name
 from toolcall_nb.sources.event_loop import WHILE_WAITING
@@ -114,14 +113,13 @@ class TurnLimits:
         seconds = 0.0 if self._start is None else (self._clock() if self._end is None else self._end) - self._start
         return Spent(int(tokens), sum(costs, Decimal(0)) if costs else None, seconds, self._calls)
 
-    def add(self, reported: Any, model: Model) -> Iterator[Event]:
-        """Adds an answered request to a model by its metadata.
+    def add(self, requests: Sequence[RequestUsage], model: Model) -> Iterator[Event]:
+        """Adds the requests of a reply of a model.
 
         Yields a note, once a turn for each, if limited tokens are not reported, or if the cost of a reply is not known,
         which is seen only in the reply: the price depends on where the request went and on which model answered.
         """
         is_first = not self._requests
-        requests = read_requests(reported if isinstance(reported, dict) else {}) or [RequestUsage()]
         self._requests += requests
         if self.was_cut:
             return

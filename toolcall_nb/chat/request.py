@@ -99,7 +99,7 @@ def stream_reply(
         yield ev.Status("")
     yield from reply.close()
     yield from reply.end_cut_off_calls()
-    chat.record_reply_end(reply.finish)
+    chat.record_reply_end(reply.last_step, reply.finish)
     request.end(reply)
 
 

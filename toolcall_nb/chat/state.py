@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from secrets import token_hex
 from typing import Any
 
@@ -13,7 +13,7 @@ from toolcall_nb import tools as tooling
 from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, RememberedApprovals
 from toolcall_nb.chat.limits import SpendingLimits, TurnLimits
 from toolcall_nb.chat.outputs import OutputRequest
-from toolcall_nb.core.events import Data, Event, Finish, Object, to_dict
+from toolcall_nb.core.events import Data, Event, Finish, FinishStep, Object, to_dict
 from toolcall_nb.core.recording import REPLY_END, REQUEST, Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
@@ -168,11 +168,16 @@ class ChatState:
             ]
         self.apply(Data(REQUEST, description, transient=True))
 
-    def record_reply_end(self, finish: Finish) -> None:
+    @property
+    def earlier_call_ids(self) -> Container[str]:
+        """The ids of the calls of all messages but the last."""
+        return self._builder.earlier_call_ids
+
+    def record_reply_end(self, step: FinishStep, finish: Finish) -> None:
         """Adds the end of the model's reply to the recording, if the reply may have the results of its calls."""
         if model_member(self.model, "may_run_calls"):
             suspended = sorted(model_member(self.model, "suspended_calls"))
-            description: Object = {"suspended": suspended, "finish": to_dict(finish)}
+            description: Object = {"suspended": suspended, "step": to_dict(step), "finish": to_dict(finish)}
             self.apply(Data(REPLY_END, description, transient=True))
 
     def _restart(self, transcript: Transcript) -> None:

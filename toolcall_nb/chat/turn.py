@@ -32,7 +32,13 @@ from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.transcript import ToolCall
-from toolcall_nb.core.usage import USAGE_FIELDS, RequestUsage, estimate_result_tokens, read_requests, to_metadata
+from toolcall_nb.core.usage import (
+    USAGE_FIELDS,
+    RequestUsage,
+    estimate_result_tokens,
+    request_of_step,
+    usage_metadata,
+)
 from toolcall_nb.dialects.json_call import JSON_DIALECT
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import model_member
@@ -141,19 +147,20 @@ class Turn:
         self._has_ended = True
         start = [] if self._has_begun else [ev.Start()]
         events = [*self._runner.pending(), *(self._reply.close() if self._reply is not None else ())]
-        return [*start, *events, *self._usage.events(), ev.Abort(reason=reason)]
+        return [*start, *events, *self._usage.end_early(self._reply), ev.Abort(reason=reason)]
 
     def _answer(self, repeated: RepeatedCall | None = None, go_on: bool = True) -> Generator[Event, None, None]:
         """The loop: one request and the calls of its reply in each step. A call that runs again comes first."""
         chat, usage = self._chat, self._usage
-        reason: str | None = "other"
+        reason = "stop"
         yield ev.Start()
         if repeated is not None:
             yield from self._repeat(repeated)
-        for _ in range(chat.max_steps if go_on else 0):
+        for number in range(1, chat.max_steps + 1 if go_on else 1):
             yield ev.StartStep()
             transcript, tools = chat.transcript, chat.turn_tools
-            reply = self._reply = Reply(chat.dialect, set(transcript.calls))
+            before = transcript.messages[-1]
+            reply = self._reply = Reply(chat.dialect, chat.earlier_call_ids, {call.id for call in before.calls})
             stream = stream_reply(chat, transcript, reply, self._trace, self._limits)
             early = None
             if may_start_early(chat):
@@ -171,24 +178,28 @@ class Turn:
                 if early is not None:
                     yield from early.finish()
             if reply.abort is not None:
-                yield from usage.events()
+                yield from usage.end_early(reply)
                 yield reply.abort
                 return
-            yield from self._typed.complete(reply, chat.transcript.messages[-1], len(transcript.messages[-1].parts))
-            calls = chat.calls
-            usage.add(reply.finish.message_metadata, reply.calls, calls)
+            yield from self._typed.complete(reply, chat.transcript.messages[-1], len(before.parts))
+            calls = self._calls()
+            requests = usage.add(reply, calls)
             if not reply.failed:
-                yield from self._limits.add(reply.finish.message_metadata, chat.model)
+                yield from self._limits.add(requests, chat.model)
             ended_early = early is not None and bool(early.handled)
             made = [calls[name] for name in reply.calls if name in calls]
             has_results = (yield from self._run_calls(reply, made)) or (ended_early and not reply.failed)
             if chat.once or chat.dialect != "native":
                 yield from self._reports(reply)
-            yield ev.FinishStep()
+            goes_on = has_results and not chat.once and not self._typed.is_over
+            limit = self._limits.reached(goes_on)
+            is_last = limit is not None or not goes_on or number == chat.max_steps
+            is_only = is_last and number == 1 and repeated is None and not reply.step_ends
+            yield usage.step_end(is_only=is_only)
             if self._typed.error is not None:
                 yield ev.Error(self._typed.error)
-            goes_on = has_results and not chat.once and not self._typed.is_over
-            if (limit := self._limits.reached(goes_on)) is not None:
+            if limit is not None:
+                reason = "limit"
                 yield ev.Error(limit)
                 break
             if not goes_on:
@@ -198,6 +209,7 @@ class Turn:
             if not go_on:
                 yield ev.Finish(finish_reason="stop")
                 return
+            reason = "limit"
             yield ev.Error(
                 f"The model still calls tools after {chat.max_steps} steps, which is the limit. "
                 "Raise max_steps (--max-steps) to let it go on."
@@ -207,11 +219,18 @@ class Turn:
     def _repeat(self, repeated: RepeatedCall) -> Generator[Event, None, None]:
         """Runs a call again. What stays of its message comes before and after it."""
         chat = self._chat
-        yield ev.StartStep()
-        yield from repeated.events_before()
-        yield from self._runner.run([repeated.call], chat.tools, self._gate())
-        yield from repeated.events_after()
-        yield ev.FinishStep()
+        self._usage.begin_with(repeated)
+        for event in repeated.events():
+            is_call = isinstance(event, ev.ToolInputAvailable) and event.tool_call_id == repeated.call.id
+            if is_call:
+                yield ev.ToolExecution(repeated.call.id, "queued")
+            yield event
+            if is_call:
+                yield from self._runner.run([repeated.call], chat.tools, self._gate())
+
+    def _calls(self) -> dict[str, ToolCall]:
+        """The calls of the message that grows, by id."""
+        return {call.id: call for call in self._chat.transcript.messages[-1].calls}
 
     def _run_calls(self, reply: Reply, calls: Sequence[ToolCall]) -> Generator[Event, None, bool]:
         """Ends the open calls of a reply; returns whether there are results for the model."""
@@ -244,7 +263,7 @@ class Turn:
         dialect = dialects.find_dialect(chat.dialect)
         if not chat.once:
             texts += map(dialect.report_diagnostic, reply.unreadable)
-        ended, tools = chat.calls, chat.turn_tools
+        ended, tools = self._calls(), chat.turn_tools
         for call in [ended[name] for name in reply.calls if name in ended]:
             if chat.once:
                 outcome = chat.outcomes.get(call.id)
@@ -278,35 +297,63 @@ def trace_turn(chat: ChatState) -> TurnTrace:
 
 
 class _TurnUsage:
-    """The usage of a turn, request by request, and the other metadata of its replies."""
+    """The usage of a turn, request by request, the facts of its steps, and the other metadata of its replies."""
 
     def __init__(self) -> None:
         self._requests: list[RequestUsage] = []
-        self._last_calls: tuple[str, ...] = ()  # of the last request
+        self._nested: list[RequestUsage] = []  # of runs inside of calls
+        self._last_calls: list[str] = []  # of the last request
         self._other: dict[str, Any] = {}
+        self._step: ev.FinishStep | None = None  # the step whose calls run
 
-    def add(self, reported: Any, made: Iterable[str], calls: Mapping[str, ToolCall]) -> None:
-        """Adds an answered request: its metadata, and the ids of its calls. ``calls`` are those of the whole chat."""
+    def begin_with(self, repeated: RepeatedCall) -> None:
+        """Adds the requests of the steps that stay when a call runs again."""
+        for start in repeated.step_starts:
+            (self._requests if start.parent is None else self._nested).append(request_of_step(start))
+        first = max(start.at for start in repeated.step_starts if start.parent is None)
+        parts = (*repeated.before, repeated.call, *repeated.after)[first:]
+        self._last_calls = [part.id for part in parts if isinstance(part, ToolCall) and part.parent is None]
+
+    def add(self, reply: Reply, calls: Mapping[str, ToolCall]) -> list[RequestUsage]:
+        """Adds a reply, and returns its requests. ``calls`` are those of the message."""
+        reported = reply.finish.message_metadata
         metadata = reported if isinstance(reported, dict) else {}
-        requests = read_requests(metadata) or [RequestUsage()]
+        self._step = reply.step_end
+        nested = [*map(request_of_step, reply.nested_ends)]
+        requests = [*map(request_of_step, reply.step_ends), request_of_step(self._step, metadata.get("added"))]
         if self._requests:
-            last = self._requests[-1]
+            before = self._requests[-1]
             ended = [calls[call] for call in self._last_calls if call in calls and not calls[call].provider_executed]
-            self._requests[-1] = replace(
-                last, added={**last.added, **estimate_result_tokens(ended, last.usage, requests[0].usage)}
-            )
+            added = estimate_result_tokens(ended, before.usage, requests[0].usage)
+            self._requests[-1] = replace(before, added={**before.added, **added})
         self._requests += requests
-        self._last_calls = tuple(made)
+        self._nested += nested
+        self._last_calls = reply.last_calls
         self._other |= {name: value for name, value in metadata.items() if name not in USAGE_FIELDS}
+        return [*requests, *nested]
+
+    def step_end(self, *, is_only: bool) -> ev.FinishStep:
+        """Returns the end of the step, and what is known of it; of an ``only`` one, what the message does not say."""
+        step, self._step = self._step or ev.FinishStep(), None
+        if not is_only:
+            return step
+        metadata = {"finish_reason": step.finish_reason, **self.metadata, "response_id": self._other.get("responseId")}
+        same = [name for name in _STEP_FIELDS if getattr(step, name) == metadata.get(name)]
+        return replace(step, **dict.fromkeys(same))
 
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata of the message: the sum of the usage, and of other fields the last value."""
-        return {**self._other, **to_metadata(self._requests)}
+        return {**self._other, **usage_metadata([*self._requests, *self._nested])}
 
-    def events(self) -> list[Event]:
-        """The metadata as an event, for a message that does not end with ``finish``."""
-        return [ev.MessageMetadata(self.metadata)] if self.metadata else []
+    def end_early(self, reply: Reply | None) -> list[Event]:
+        """Returns the end of the open step and the metadata, for a message that does not end with ``finish``."""
+        step = self._step or (ev.FinishStep() if reply is None else reply.step_end)
+        ends: list[Event] = [] if step == ev.FinishStep() else [step]
+        return [*ends, ev.MessageMetadata(self.metadata)] if self.metadata else ends
+
+
+_STEP_FIELDS = ("usage", "cost", "model", "finish_reason", "response_id")
 
 
 def _without_text_if_calls(events: Iterable[Event], reply: Reply) -> Iterator[Event]:

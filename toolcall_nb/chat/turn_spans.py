@@ -26,7 +26,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
-from toolcall_nb.core.usage import read_requests
+from toolcall_nb.core.usage import request_of_step
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.sources.reply import Reply
 from toolcall_nb.tools import Outcome, Tool
@@ -84,15 +84,17 @@ class TurnSpan(TurnTrace):
 
     def request(self, transcript: Transcript) -> RequestSpan:
         """Starts the span of a request. The messages of the turn's first request are those of the turn."""
-        attributes = {"gen_ai.operation.name": "chat", **self._about}
-        span = self._tracer.start_span(
-            f"chat {self._about['gen_ai.request.model']}", self._context, trace.SpanKind.CLIENT, attributes
-        )
-        _add_content(span, lambda: {"gen_ai.tool.definitions": _definitions(self._chat.turn_tools.values())})
         if self._request is None and self._span is not None:
             _add_content(self._span, lambda: {"gen_ai.input.messages": transcript.messages})
-        self._request = RequestSpan(span, trace.set_span_in_context(span, self._context), transcript)
+        self._request = RequestSpan(self._start_request, self._context, transcript)
         return self._request
+
+    def _start_request(self) -> trace.Span:
+        attributes = {"gen_ai.operation.name": "chat", **self._about}
+        name = f"chat {self._about['gen_ai.request.model']}"
+        span = self._tracer.start_span(name, self._context, trace.SpanKind.CLIENT, attributes)
+        _add_content(span, lambda: {"gen_ai.tool.definitions": _definitions(self._chat.turn_tools.values())})
+        return span
 
     def observe(self, events: Generator[Event, None, None]) -> Generator[Event, None, None]:
         """Yields the events of a reply, and notes them for the span of the request."""
@@ -156,18 +158,23 @@ class TurnSpan(TurnTrace):
 
 
 class RequestSpan(RequestTrace):
-    """The span of a request."""
+    """The span of a request; of an agent, one span after the other, for each step of the reply."""
 
-    def __init__(self, span: trace.Span, context: contexts.Context, transcript: Transcript) -> None:
-        self._span, self._context = span, context
-        self._answer = TranscriptBuilder()
-        self._has_content = _wants_content(span)
+    def __init__(self, start: Callable[[], trace.Span], context: contexts.Context, transcript: Transcript) -> None:
+        self._start, self._outer = start, context
         self.failure: tuple[BaseException | None, str] | None = None
         """The error with which the request ended."""
         self.answer: tuple[tuple[Message, ...], str] | None = None
         """The messages of the answer and its finish reason, if content is wanted."""
-        self._has_ended = False
-        _add_content(span, lambda: {"gen_ai.input.messages": transcript.messages})
+        self._begin()
+        _add_content(self._span, lambda: {"gen_ai.input.messages": transcript.messages})
+
+    def _begin(self) -> None:
+        self._span = self._start()
+        self._context = trace.set_span_in_context(self._span, self._outer)
+        self._has_content = _wants_content(self._span)
+        self._answer = TranscriptBuilder()
+        self._has_calls = self._has_ended = False
 
     def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
         """Calls a function in the context of the span."""
@@ -181,28 +188,40 @@ class RequestSpan(RequestTrace):
             yield step
 
     def note(self, event: Event) -> None:
-        """Notes an event of the answer."""
-        if isinstance(event, ev.Error):
-            self.failure = self.failure or (None, event.error_text)
-        elif self._has_content:
+        """Notes an event of the answer, and ends the span at the end of a step that another one follows."""
+        match event:
+            case ev.Error():
+                self.failure = self.failure or (None, event.error_text)
+                return
+            case ev.FinishStep(parent=None):
+                self._end_step(event, event.finish_reason)
+            case ev.StartStep(parent=None):
+                self._begin()
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
+                self._has_calls = True
+        if self._has_content:
             self._answer.apply(event)
 
     def end(self, reply: Reply, error: BaseException | None = None) -> None:
         """Ends the span with what the reply reports."""
         if self._has_ended:
             return
-        finish = reply.finish
-        reason = "error" if error is not None or reply.failed else finish.finish_reason
-        reason = reason or ("tool-calls" if reply.calls else "stop")
-        reason = _FINISH_REASONS.get(reason, reason)
-        if error is None:
-            self._span.set_attribute("gen_ai.response.finish_reasons", [reason])
-            self._span.set_attributes(_usage_attributes(finish.message_metadata))
-            self._add_answer(reason)
         if error is not None:
             self.failure = error, str(error)
         if self.failure is not None:
             _fail(self._span, *self.failure)
+        if error is not None:
+            self._finish()
+        else:
+            step = reply.step_end
+            self._end_step(step, "error" if reply.failed else step.finish_reason)
+
+    def _end_step(self, step: ev.FinishStep, reason: str | None) -> None:
+        reason = reason or ("tool-calls" if self._has_calls else "stop")
+        reason = _FINISH_REASONS.get(reason, reason)
+        self._span.set_attribute("gen_ai.response.finish_reasons", [reason])
+        self._span.set_attributes(_step_attributes(step))
+        self._add_answer(reason)
         self._finish()
 
     def end_early(self) -> None:
@@ -267,13 +286,11 @@ def _definitions(tools: Iterable[Tool]) -> list[Object]:
     ]
 
 
-def _usage_attributes(metadata: Any) -> dict[str, Any]:
-    attributes: dict[str, Any] = {}
-    for request in read_requests(metadata) if isinstance(metadata, dict) else ():
-        attributes |= {_COUNTS[name]: round(count) for name, count in request.usage.items() if name in _COUNTS}
-        if request.model:
-            attributes["gen_ai.response.model"] = request.model
-    return attributes
+def _step_attributes(step: ev.FinishStep) -> dict[str, Any]:
+    counts = request_of_step(step).usage.items()
+    attributes: dict[str, Any] = {_COUNTS[name]: round(count) for name, count in counts if name in _COUNTS}
+    named = {"gen_ai.response.model": step.model, "gen_ai.response.id": step.response_id}
+    return attributes | {name: value for name, value in named.items() if value}
 
 
 def _fail(span: trace.Span, error: BaseException | None, text: str = "") -> None:

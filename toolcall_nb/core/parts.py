@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from copy import copy
 from operator import attrgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, field
@@ -42,11 +42,26 @@ class _CorrectedFields(dict[type, tuple[Callable[[Any], Any], tuple[str, ...]]])
 _CORRECTED = _CorrectedFields()
 
 
-class Value(Struct, frozen=True):
+_T = TypeVar("_T")
+
+
+class Value(Struct, frozen=True, dict=True):
     """The base class of all values. It corrects its fields, so that every value reads back equal from its text form.
 
     Texts and JSON values become well formed (`toolcall_nb.core.text`); an optional object without fields becomes None.
     """
+
+    def once(self, make: Callable[..., _T], *arguments: Hashable) -> _T:
+        """Returns ``make(self, *arguments)``, which is computed once, since a value never changes. Do not change it.
+
+        So what was converted for one request to a model is not converted again for the next.
+        """
+        kept: dict[Any, Any] = self.__dict__
+        key = (make, *arguments)
+        if key not in kept:
+            kept[key] = make(self, *arguments)
+        made: _T = kept[key]
+        return made
 
     def __post_init__(self) -> None:
         read, names = _CORRECTED[type(self)]

@@ -141,6 +141,11 @@ class TranscriptBuilder:
             self._read = (state, transcript)
         return transcript
 
+    @property
+    def earlier_call_ids(self) -> Container[str]:
+        """The ids of the calls of all messages but the last."""
+        return self._ids_before
+
     def role(self, index: int) -> Role:
         """Returns the role of a message."""
         settled, current, _ = self._state

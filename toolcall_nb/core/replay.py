@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.core import events as ev
@@ -38,10 +38,21 @@ def message_events(message: Message, *, timings: bool = False) -> Iterator[Event
         injected=message.injected,
         extra=message.extra,
     )
+    yield from content_events(message.parts, message.step_starts, timings=timings)
+    if message.aborted is not None:
+        yield ev.Abort(reason=message.aborted or None)
+    else:
+        yield ev.Finish(finish_reason=message.finish_reason or "stop")
+
+
+def content_events(
+    parts: Iterable[Part], step_starts: Iterable[StepStart], *, timings: bool = False
+) -> Iterator[Event]:
+    """Yields the events of the parts of a message, and of its steps."""
     open_steps: dict[str | None, StepStart] = {}
-    starts = iter(message.step_starts)
+    starts = iter(step_starts)
     start = next(starts, None)
-    for number, part in enumerate(message.parts):
+    for number, part in enumerate(parts):
         while start is not None and start.at <= number:
             yield from _next_step(open_steps, start, timings)
             start = next(starts, None)
@@ -53,10 +64,6 @@ def message_events(message: Message, *, timings: bool = False) -> Iterator[Event
         start = next(starts, None)
     for step in open_steps.values():
         yield step_end(step, timings=timings)
-    if message.aborted is not None:
-        yield ev.Abort(reason=message.aborted or None)
-    else:
-        yield ev.Finish(finish_reason=message.finish_reason or "stop")
 
 
 def _next_step(open_steps: dict[str | None, StepStart], start: StepStart, timings: bool) -> Iterator[Event]:

@@ -79,7 +79,8 @@ class Step(NamedTuple):
 def steps_of(message: Message, parent: str | None = None) -> tuple[Step, ...]:
     """Returns the steps of the message, or those of the run inside the call ``parent``; none if there is nothing.
 
-    Of a message with one step, the message's metadata say the model and the usage, where the step does not.
+    Of a message with one step, the message's metadata say the model, the usage and the response id, where the step does
+    not.
     """
     starts = [start for start in message.step_starts if start.parent == parent]
     return _steps(message, parent, _levels(message.parts).get(parent, []), starts)
@@ -108,12 +109,13 @@ def _steps(
         for start, (first, end) in zip(starts, pairwise([*places, len(numbered)]), strict=True)
     ]
     if len(steps) == 1 and parent is None and message.role == "assistant":
-        model, usage = message.metadata.get("model"), message.metadata.get("usage")
+        model, usage, name = (message.metadata.get(key) for key in ("model", "usage", "responseId"))
         start = replace(
             starts[0],
             model=starts[0].model or (model if isinstance(model, str) else None),
             usage=starts[0].usage or (usage if isinstance(usage, dict) else None),
             finish_reason=starts[0].finish_reason or message.finish_reason,
+            response_id=starts[0].response_id or (name if isinstance(name, str) else None),
         )
         return (Step(steps[0].parts, start),)
     return tuple(steps)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, overload
 
@@ -105,12 +106,12 @@ class Message(Value, frozen=True):
         """The text parts, joined by blank lines, without those of nested runs."""
         return "\n\n".join(part.text for part in self.parts if isinstance(part, TextPart) and part.parent is None)
 
-    @property
+    @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, in order, with those of nested runs."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
-    @property
+    @cached_property
     def steps(self) -> tuple[Step, ...]:
         """The steps of the message, without those of nested runs: each with its parts and what is known of it."""
         return steps_of(self)

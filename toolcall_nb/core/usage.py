@@ -24,12 +24,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import FinishStep, Json, Object
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.steps import steps_by_run
-from toolcall_nb.core.transcript import Message, ToolCall
+from toolcall_nb.core.transcript import Message, StepStart, ToolCall
 
-USAGE_FIELDS = ("usage", "cost", "added", "steps")
+USAGE_FIELDS = ("usage", "cost", "added")
 """The fields that `usage_metadata` writes."""
 
 _LARGEST = 2**53
@@ -103,9 +103,6 @@ def read_requests(source: Message | Object) -> list[RequestUsage]:
     """
     metadata = source.metadata if isinstance(source, Message) else source
     whole = _request(metadata)
-    steps = metadata.get("steps")
-    if isinstance(steps, list) and steps:
-        return [_request({"model": metadata.get("model"), **step} if isinstance(step, dict) else {}) for step in steps]
     starts = source.step_starts if isinstance(source, Message) else ()
     has_own = any(start.usage and start.parent is None for start in starts)
     if not isinstance(source, Message) or not starts or (whole.usage and not has_own):
@@ -129,6 +126,11 @@ def _request(fields: Mapping[str, Any]) -> RequestUsage:
     )
 
 
+def request_of_step(step: FinishStep | StepStart, added: Json = None) -> RequestUsage:
+    """Returns the usage and cost of a step, with the tokens that the results of its calls ``added``."""
+    return _request({"usage": step.usage, "cost": step.cost, "model": step.model, "added": added})
+
+
 def step_usage(request: RequestUsage) -> Object:
     """Returns the fields ``usage``, ``cost`` and ``model`` of a `FinishStep`, those that are known."""
     fields: Object = {"usage": dict(request.usage)} if request.usage else {}
@@ -145,17 +147,6 @@ def usage_metadata(requests: Iterable[RequestUsage]) -> Object:
         return {}
     fields: Object = {"usage": usage} | ({} if cost is None else {"cost": _cost_text(cost)})
     return fields | ({"added": added} if added else {})
-
-
-def to_metadata(requests: Sequence[RequestUsage]) -> Object:
-    """Returns the fields ``usage``, ``cost`` and ``steps`` for a message; none if no request reported usage."""
-    fields = usage_metadata(requests)
-    fields.pop("added", None)
-    last = next((request.model for request in reversed(requests) if request.model), None)
-    for request in requests if fields and len(requests) > 1 else ():
-        step: Object = {"usage": {}} | step_usage(request) | ({"added": dict(request.added)} if request.added else {})
-        fields.setdefault("steps", []).append({key: step[key] for key in step if (key, step[key]) != ("model", last)})
-    return fields
 
 
 # Tokens -------------------------------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec.structs import replace
@@ -55,7 +54,7 @@ class Dialect:
     text.
     """
 
-    def write_history(self, messages: Iterable[Message], tool_names: Container[str] | None = None) -> list[Message]:
+    def write_history(self, messages: Iterable[Message], tool_names: Collection[str] | None = None) -> list[Message]:
         """Returns the messages as they are sent with the next request."""
         return [*messages]
 
@@ -98,37 +97,38 @@ class TextDialect(Dialect, ABC):
         """Whether the text consists only of reports that this dialect added to a message."""
         return False
 
-    def write_history(self, messages: Iterable[Message], tool_names: Container[str] | None = None) -> list[Message]:
+    def write_history(self, messages: Iterable[Message], tool_names: Collection[str] | None = None) -> list[Message]:
         """Returns the messages for the next request, with those of the assistant as text.
 
-        A message of the assistant is split after each run of calls, and a message of the user with their results
-        follows. Reports that this dialect added are left out, and so are parts that are neither text nor calls.
+        Each step of a message of the assistant is a message, and one of the user with the results of its calls follows.
+        Left out are reports that this dialect added, parts that are neither text nor calls, and what ran inside a call.
         """
+        names = None if tool_names is None else frozenset(tool_names)
         history: list[Message] = []
         for message in messages:
-            if message.role != "assistant":
-                history.append(message)
-                continue
-            for run in _runs(written_parts(message)):
-                parts = tuple(part for part in run if isinstance(part, ToolCall) or not self.is_report(part.text))
-                if parts:
-                    history.append(replace(message, parts=(TextPart(self.write(replace(message, parts=parts))),)))
-                results = [self.write_result(part, tool_names) for part in parts if isinstance(part, ToolCall)]
-                if results:
-                    history.append(Message("user", (TextPart("\n\n".join(results)),)))
+            history += message.once(_written, self, names) if message.role == "assistant" else (message,)
         return history
 
 
-def _runs(parts: Iterable[TextPart | ToolCall]) -> Iterator[list[TextPart | ToolCall]]:
-    """Splits the parts into runs: text, and the calls that follow it."""
-    run: list[TextPart | ToolCall] = []
-    for is_call, group in groupby(parts, key=lambda part: isinstance(part, ToolCall)):
-        if not is_call and run:
-            yield run
-            run = []
-        run += group
-    if run:
-        yield run
+def _written(message: Message, dialect: TextDialect, tool_names: frozenset[str] | None) -> tuple[Message, ...]:
+    """Returns the replies of a message, each followed by a message of the user with the results of its calls."""
+    written: list[Message] = []
+    for step in message.steps:
+        alone = replace(message, parts=step.parts, step_starts=())
+        parts = tuple(
+            part for part in written_parts(alone) if isinstance(part, ToolCall) or not dialect.is_report(part.text)
+        )
+        if parts:
+            text = TextPart(dialect.write(replace(alone, parts=parts)))
+            written.append(replace(alone, parts=(text,)))
+        results = [part.once(_written_result, dialect, tool_names) for part in parts if isinstance(part, ToolCall)]
+        if results:
+            written.append(Message("user", (TextPart("\n\n".join(results)),)))
+    return tuple(written)
+
+
+def _written_result(call: ToolCall, dialect: TextDialect, tool_names: frozenset[str] | None) -> str:
+    return dialect.write_result(call, tool_names)
 
 
 def written_parts(message: Message) -> Iterator[TextPart | ToolCall]:

@@ -23,6 +23,7 @@ _ENDS = {
     "length": "Stopped at the length limit.",
     "content-filter": "Stopped by the content filter.",
     "error": "Ended with an error.",
+    "limit": "Ended at a limit.",
     "other": "Ended early.",
 }
 _NAME = 200
@@ -35,7 +36,7 @@ def ending(message: Message) -> str | None:
     if message.aborted is not None:
         why = " ".join(message.aborted[:_REASON].split())
         return f"Stopped: {why}" if why not in ("", "stopped") else "Stopped."
-    if message.finish_reason == "other" and message.parts and isinstance(message.parts[-1], ErrorPart):
+    if message.finish_reason in ("limit", "other") and message.parts and isinstance(message.parts[-1], ErrorPart):
         return None
     if message.finish_reason:
         return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")

@@ -150,7 +150,11 @@ class _CallsInText:
 
     def close(self) -> list[Event]:
         reply, self._reply = self._reply, None
-        return reply.close() if reply is not None else []
+        if reply is None:
+            return []
+        ends = reply.close()
+        self._used.update(reply.calls)
+        return ends
 
     def _look(self, event: Event) -> list[Event]:
         match event:

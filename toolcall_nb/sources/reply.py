@@ -5,7 +5,7 @@ Models use an id twice or leave it out, send a call twice, leave blocks open, an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -16,10 +16,13 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.run_outcome import COMPLETE_REASONS, cut_off_error
+from toolcall_nb.core.usage import read_requests, request_of_step, step_usage
 from toolcall_nb.errors import ModelError
 
 _TEXT = (ev.TextStart, ev.TextDelta, ev.TextEnd)
 _REASONING = (ev.ReasoningStart, ev.ReasoningDelta, ev.ReasoningEnd)
+_NO_CONTENT = (ev.MessageMetadata, ev.Status, ev.Diagnostic)
+_BEGINNINGS = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
 _CONTENT = (ev.TextDelta, ev.ReasoningStart, ev.ReasoningDelta, ev.ToolInputStart, ev.ToolInputAvailable)
 _IGNORED = "The event was ignored."
 _WRITE_AGAIN = "It was not run. Write the whole call again, with an empty line after it."
@@ -27,11 +30,18 @@ _BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kin
 
 
 class ReplyCall(Struct):
-    """A call of this reply: its complete input, and whether the model's side reported the input as wrong."""
+    """A call of this reply: its complete input, and whether the model's side reported the input as wrong.
+
+    ``step`` is the number of its step. ``runs_elsewhere``: inside of the request, or of another call. ``has_ended``
+    says that the reply brought its result.
+    """
 
     name: str
+    step: int
+    runs_elsewhere: bool = False
     input: Json = MISSING
     is_wrong: bool = False
+    has_ended: bool = False
 
 
 class Reply:
@@ -39,16 +49,22 @@ class Reply:
 
     ``used_ids`` are the call ids of the chat so far. In a text dialect a repeated id means the same call, as the
     dialect says. In a native stream it means the same call only if name and input are equal, and another call if they
-    are not; the second call is withheld until its input is complete. ``unreadable`` are the diagnostics of calls in
+    are not; the second call is withheld until its input is complete. A call that gets another id keeps the provider's
+    as ``provider_id``. ``unreadable`` are the diagnostics of calls in
     its text that could not be parsed. ``fixed`` are the ids of calls that later events cannot change, because they may
     run already.
 
     ``unclosed`` are the ids of calls that only the end of their text closed, so that text may be missing. If the reply
     goes on after it, or its finish reason says that it is complete, nothing is missing; otherwise these calls do not
     run (`end_cut_off_calls`). ``is_out_of_time``: the chat itself ended the reply, at its time limit.
+
+    The reply of an agent may have several steps. Each but the first is passed on with its beginning, and each but the
+    last with its end. Text that follows a result was written with it, so it begins a step. ``step_ends`` are the ends
+    that were passed on, ``last_step`` is what is known of the step that is open, and ``nested_ends`` are the ends of
+    the steps of runs inside of calls.
     """
 
-    def __init__(self, dialect: str, used_ids: set[str]) -> None:
+    def __init__(self, dialect: str, *used_ids: Container[str]) -> None:
         self.calls: dict[str, ReplyCall] = {}
         self.finish = ev.Finish()
         self.abort: ev.Abort | None = None
@@ -57,6 +73,10 @@ class Reply:
         self.fixed: set[str] = set()
         self.unclosed: set[str] = set()
         self.is_out_of_time = False
+        self.step_ends: list[ev.FinishStep] = []
+        self.last_step = ev.FinishStep()
+        self.nested_ends: list[ev.FinishStep] = []
+        self._has_begun = False  # whether the open step has any content
         self._dialect = dialect
         self._detector: dialects.Detector | None = None
         self._used_ids = used_ids
@@ -82,15 +102,20 @@ class Reply:
             case ev.Start():
                 metadata = event.message_metadata
                 return [ev.MessageMetadata(metadata)] if metadata is not None else []
-            case ev.StartStep() | ev.FinishStep():
+            case ev.StartStep(parent=None):
+                return self._begin_step(event)
+            case ev.FinishStep(parent=None):
+                self.last_step = replace(event, agent=event.agent or self.last_step.agent)
                 return []
+            case ev.FinishStep():
+                self.nested_ends.append(event)
             case ev.Finish():
                 self.finish = event
                 return []
             case ev.Abort():
                 self.abort = event
                 return []
-            case ev.Error():
+            case ev.Error(parent=None):
                 self.failed = True
                 before = [*self._close_detector()]
                 incomplete = [call_id for call_id, call in self.calls.items() if call.input is MISSING]
@@ -104,9 +129,30 @@ class Reply:
         closing = [*self._close_detector()]
         withheld, self._withheld = self._withheld, {}
         for raw, events in withheld.items():
-            closing += _with_id(self._new_id(raw, events[0]), events)
+            closing += self._renamed(self._new_id(raw, events[0]), events)
         ends, self._open = list(self._open.values()), {}
         return [*closing, *ends]
+
+    @property
+    def step_end(self) -> ev.FinishStep:
+        """The end of the last step, with what the end of the reply reports: of usage, only if no step says any."""
+        reported = self.finish.message_metadata
+        metadata = reported if isinstance(reported, dict) else {}
+        step = self.last_step
+        model, response_id = (_text(metadata.get(name)) for name in ("model", "responseId"))
+        is_said = any(each.usage for each in (step, *self.step_ends, *self.nested_ends))
+        requests = [] if is_said else read_requests(metadata)
+        return replace(
+            step,
+            **{**step_usage(requests[-1] if requests else request_of_step(step)), "model": step.model or model},
+            finish_reason=step.finish_reason or self.finish.finish_reason,
+            response_id=step.response_id or response_id,
+        )
+
+    @property
+    def last_calls(self) -> list[str]:
+        """The ids of the calls of the last step."""
+        return [call_id for call_id, call in self.calls.items() if call.step == len(self.step_ends)]
 
     def end_cut_off_calls(self) -> Iterator[Event]:
         """Ends the calls that the end of a cut-off reply closed, so that they do not run; for after `close`.
@@ -126,6 +172,16 @@ class Reply:
                 error = f"{cut_off_error(reason)} {_WRITE_AGAIN}"
                 yield ev.ToolInputError(call_id, call.name, call.input, error)
 
+    def _begin_step(self, start: ev.StartStep) -> list[Event]:
+        """Returns the end of the step before and the beginning of this one; nothing for the first, which has begun."""
+        if not self._has_begun and not self.step_ends:
+            self.last_step = replace(self.last_step, agent=start.agent)
+            return []
+        before = [*self._close_detector(), self.last_step]
+        self.step_ends.append(self.last_step)
+        self.last_step, self._has_begun = ev.FinishStep(agent=start.agent), False
+        return [*before, start]
+
     def _in_block(self, event: Any, block: Any) -> list[Event]:
         start, _, end = block
         key = (start, event.id)
@@ -133,8 +189,15 @@ class Reply:
             return [event] if self._open.pop(key, None) else []
         if key in self._open:
             return [event]
-        self._open[key] = end(event.id)
-        return [event] if type(event) is start else [start(event.id), event]
+        step = self._begin_step(ev.StartStep()) if event.parent is None and self._has_results() else []
+        self._has_begun = True
+        self._open[key] = end(event.id, parent=event.parent)
+        return [*step, event] if type(event) is start else [*step, start(event.id, parent=event.parent), event]
+
+    def _has_results(self) -> bool:
+        """Whether the reply brought a result of a call of the open step. In a text, a model may write one itself."""
+        calls = (self.calls[call_id] for call_id in self.last_calls)
+        return self._dialect == "native" and any(call.has_ended and not call.runs_elsewhere for call in calls)
 
     def _detect(self, event: Any) -> Iterator[Event]:
         """Passes the text of a block through a detector. Each block has its own, with its own ids."""
@@ -162,8 +225,13 @@ class Reply:
         if block is not None:
             return self._in_block(event, block)
         raw: str | None = getattr(event, "tool_call_id", None)
+        self._has_begun = self._has_begun or not isinstance(event, _NO_CONTENT)
+        if isinstance(event, CALL_ENDS) and not getattr(event, "preliminary", None):
+            ended = self.calls.get(self._ids.get(event.tool_call_id, event.tool_call_id))
+            if ended is not None:
+                ended.has_ended = True
         match event:
-            case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
+            case _ if isinstance(event, _BEGINNINGS):
                 return self._begin_call(event)
             case ev.ToolInputDelta() if event.tool_call_id in self._withheld:
                 self._withheld[event.tool_call_id].append(event)
@@ -177,9 +245,10 @@ class Reply:
             case ev.Diagnostic():
                 self.unreadable.append(event)
             case ev.ResetStep():  # the step is tried again: its calls are gone, and their ids are free
-                self._used_ids -= self.calls.keys()
                 self._detector = None
-                for kept in (self.calls, self._ids, self._withheld, self._open, self.unreadable):
+                for call_id in self.last_calls:
+                    del self.calls[call_id]
+                for kept in (self._ids, self._withheld, self._open, self.unreadable):
                     kept.clear()
         return [event] if raw is None else _with_id(self._ids.get(raw, raw), [event])
 
@@ -190,6 +259,8 @@ class Reply:
         withheld = self._withheld.pop(raw, [])
         is_start = isinstance(event, ev.ToolInputStart)
         is_other = self._dialect == "native" or call_id in self.fixed
+        if earlier is not None and earlier.has_ended and earlier.step < len(self.step_ends):
+            call_id = earlier = None  # in a new step, the same id is another call
         if earlier is not None and earlier.input is not MISSING and is_other:
             if is_start and raw:
                 self._withheld[raw] = [*withheld, event]
@@ -202,30 +273,45 @@ class Reply:
         if not isinstance(event, ev.ToolInputStart):
             call = self.calls[call_id]
             call.input, call.is_wrong = event.input, isinstance(event, ev.ToolInputError)
-        return _with_id(call_id, [*withheld, event])
+        return self._renamed(call_id, [*withheld, event])
 
     def _new_id(self, raw: str, event: Any) -> str:
         """Returns an id that no other call of the chat has: the model's own if it is free."""
         number = 2 if raw else 1
         call_id = raw or "call_1"
-        while call_id in self._used_ids:
+        while any(call_id in taken for taken in (*self._used_ids, self.calls)):
             call_id = f"{raw}-{number}" if raw else f"call_{number}"
             number += 1
-        self._used_ids.add(call_id)
         self._ids[raw] = call_id
-        self.calls[call_id] = ReplyCall(event.tool_name)
+        runs_elsewhere = bool(event.provider_executed or (event.tool_metadata or {}).get("parent"))
+        self.calls[call_id] = ReplyCall(event.tool_name, len(self.step_ends), runs_elsewhere)
         return call_id
+
+    def _renamed(self, call_id: str, events: Sequence[Any]) -> list[Event]:
+        """Returns the events of the beginning of a call with its id, and with the provider's where that is another."""
+        raw = events[-1].tool_call_id
+        if raw in (call_id, "") or self._dialect != "native":
+            return _with_id(call_id, events)
+        return [
+            replace(event, tool_call_id=call_id, provider_id=event.provider_id or raw)
+            if isinstance(event, _BEGINNINGS)
+            else replace(event, tool_call_id=call_id)
+            for event in events
+        ]
 
     def _retract(self, event: ev.ToolRetracted) -> list[Event]:
         call_id = self._ids.pop(event.tool_call_id, None)
         if call_id is None:
             return []
         call = self.calls.pop(call_id)
-        self._used_ids.discard(call_id)
         successor = event.successor
         if successor is not None:
             successor = self._ids.get(successor) or self._new_id(successor, ev.ToolInputStart(successor, call.name))
         return [replace(event, tool_call_id=call_id, successor=successor)]
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _with_id(call_id: str, events: Sequence[Any]) -> list[Event]:

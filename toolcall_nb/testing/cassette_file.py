@@ -139,6 +139,7 @@ class _Reader:
         self._whole_inputs: set[str] = set()  # the calls whose input is complete
         self._run_elsewhere: set[str] = set()  # the calls that the model's side runs
         self._is_whole = is_whole
+        self._boundary: list[Event] = []  # the end of a step, and the beginning of one that needed no request
         self._builder = TranscriptBuilder(initial)
         self._open: RecordedRequest | None = None
         self._tools: Object = {}
@@ -159,26 +160,26 @@ class _Reader:
             elif event.name == TOOL_RESULT:
                 self.results.append(_result_of(event.data))
             return
-        is_step_end = isinstance(event, ev.FinishStep)
-        if self._open is not None and (self._is_whole or (not is_step_end and self._is_reply(event))):
-            self._open.events.append(event)
+        if self._open is not None:
+            self._open.events.extend([event] if self._is_whole else self._events_of_reply(event))
         self._builder.apply(event)
-        if isinstance(event, ev.Finish | ev.Abort) or (is_step_end and not self._is_whole):
+        if isinstance(event, ev.Finish | ev.Abort):
             self.end_reply()
 
     def end_reply(self) -> None:
         """Ends the reply that is open, if there is one, and notes the number of the message that it is in."""
         if self._open is not None:
+            self._open.events.extend(self._boundary[:1])
             self._open = None
             self.reply_messages.add(len(self.transcript.messages) - 1)
+        self._boundary = []
 
     def _end_run(self, data: Object) -> None:
         """Reads the end of a reply of a model that may run calls."""
-        request, suspended, finish = self.requests[-1], data.get("suspended"), data.get("finish")
+        request, suspended = self.requests[-1], data.get("suspended")
         if isinstance(suspended, list):
             self.requests[-1] = replace(request, suspended=frozenset(map(str, suspended)))
-        if isinstance(finish, dict):
-            request.events.append(from_dict(finish))
+        request.events.extend(from_dict(end) for name in ("step", "finish") if isinstance(end := data.get(name), dict))
         self.end_reply()
 
     def _begin(self, data: Object) -> None:
@@ -206,6 +207,20 @@ class _Reader:
             },
         )
         self.requests.append(self._open)
+
+    def _events_of_reply(self, event: Any) -> list[Event]:
+        """Returns the events of the reply, in the recording of a chat. A step without a request is one of an agent."""
+        if isinstance(event, ev.StartStep | ev.FinishStep) and event.parent is None:
+            self._boundary.append(event)
+            return []
+        if isinstance(event, ev.Finish):
+            ends, self._boundary = self._boundary[:1], []
+            return [*ends, replace(event, finish_reason=None) if event.finish_reason == "limit" else event]
+        boundary = self._boundary
+        if boundary and not isinstance(boundary[-1], ev.StartStep):
+            return []  # the chat says why the turn ends here
+        self._boundary = []
+        return [*boundary, event] if self._is_reply(event) else boundary
 
     def _is_reply(self, event: Any) -> bool:
         """Whether an event of a chat's recording is of the model, and not of the chat's own tools."""

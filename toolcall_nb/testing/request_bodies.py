@@ -43,17 +43,29 @@ def message_groups(messages: Iterable[Message]) -> list[MessageGroup]:
 
 
 def message_bodies(groups: Iterable[MessageGroup]) -> list[Object]:
-    """Returns messages as they count for a model: without metadata, displays and logs, and with numbers as call ids."""
+    """Returns messages as they count for a model: without metadata, displays and logs, and with numbers as call ids.
+
+    Each step of the assistant is a message. What ran inside of a call is left out.
+    """
     ids: dict[str, str] = {}
-    return [{"role": group[0].role, "parts": [_part(part, ids) for part in _parts(group)]} for group in groups]
+    return [
+        {"role": group[0].role, "parts": [_part(part, ids) for part in parts]}
+        for group in groups
+        for parts in _contents(group)
+    ]
 
 
 def _is_sent(part: Part) -> bool:
     return not isinstance(part, ErrorPart)
 
 
-def _parts(group: MessageGroup) -> Iterator[Part]:
-    return (part for message in group for part in message.parts if _is_sent(part))
+def _contents(group: MessageGroup) -> Iterator[list[Part]]:
+    """Yields the parts of each message that the group is for a model."""
+    steps = [[part for part in step.parts if _is_sent(part)] for message in group for step in message.steps]
+    if group[0].role == "assistant":
+        yield from filter(None, steps)
+    else:
+        yield [part for step in steps for part in step]
 
 
 def _part(part: Part, ids: dict[str, str]) -> Object:

@@ -25,8 +25,7 @@ def to_anthropic(messages: Sequence[Message]) -> Object:
     Each call is in the message that requested it, and its result follows in a message of the user: the texts and
     pictures that `toolcall_nb.core.call_display.sent_contents` gives. A call that has not ended is written as
     interrupted. The API wants an object as input; any other input is in its field ``input``. Reasoning is included
-    where it is signed. Sources, data, errors, files of the assistant, and calls that ran inside another call are left
-    out.
+    where it is signed. Sources, data, errors, files of the assistant, and what ran inside a call are left out.
     """
     system = "\n\n".join(message.text for message in messages if message.role == "system" and message.text)
     ids = _CallIds()
@@ -62,31 +61,31 @@ def _written(message: Message, ids: _CallIds) -> Iterator[Object]:
         if blocks:
             yield {"role": "user", "content": blocks}
     elif message.role == "assistant":
-        for parts in _requests(message.parts):
-            yield from _request(parts, ids)
+        for step in message.steps:
+            for parts in _replies(step.parts):
+                yield from _reply(parts, ids)
 
 
-def _requests(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Yields the parts of each request of a message. What follows a call belongs to the next request."""
-    request: list[Part] = []
-    call_ids: set[str] = set()
+def _replies(parts: Iterable[Part]) -> Iterator[list[Part]]:
+    """Yields the parts of a step. What follows calls that the provider ran was written with their results.
+
+    Such a call is written as one of the program's own, whose result is in the next message.
+    """
+    reply: list[Part] = []
     for part in parts:
         if isinstance(part, ToolCall):
-            is_inner = part.parent in call_ids
-            call_ids.add(part.id)
-            if is_inner:
-                continue
-        elif not _answer_block(part):
-            continue
-        elif request and isinstance(request[-1], ToolCall):
-            yield request
-            request = []
-        request.append(part)
-    if request:
-        yield request
+            reply.append(part)
+        elif _answer_block(part):
+            calls = [each for each in reply if isinstance(each, ToolCall)]
+            if calls and all(call.provider_executed for call in calls):
+                yield reply
+                reply = []
+            reply.append(part)
+    if reply:
+        yield reply
 
 
-def _request(parts: Sequence[Part], ids: _CallIds) -> Iterator[Object]:
+def _reply(parts: Sequence[Part], ids: _CallIds) -> Iterator[Object]:
     with_ids = [ids.put(part) if isinstance(part, ToolCall) else part for part in parts]
     blocks = [_call(part) if isinstance(part, ToolCall) else _answer_block(part) for part in with_ids]
     yield {"role": "assistant", "content": blocks}

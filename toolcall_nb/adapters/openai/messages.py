@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from msgspec.structs import replace
@@ -26,9 +27,23 @@ def to_openai(messages: Sequence[Message]) -> list[Object]:
     Each call is in the message that requested it and is followed by its ``tool`` message, whose text is that of
     `toolcall_nb.core.result_text.format_result`. A call that has not ended is written as interrupted. The images, sound
     (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant, and
-    calls that ran inside another call, are left out, and so are messages that contain nothing else.
+    what ran inside a call, are left out, and so are messages that contain nothing else. The dicts are the caller's own.
     """
-    return [written for message in messages for written in _written(message)]
+    copies: list[Object] = []
+    for message in messages:
+        written, is_flat = message.once(_written)
+        copies += map(dict.copy if is_flat else _copied, written)
+    return copies
+
+
+def _copied(message: Object) -> Object:
+    """Returns a copy of a message with calls or files, for a caller who may change it."""
+    copied = message.copy()
+    if "tool_calls" in message:
+        copied["tool_calls"] = [{**call, "function": {**call["function"]}} for call in message["tool_calls"]]
+    if type(message["content"]) is list:
+        copied["content"] = deepcopy(message["content"])
+    return copied
 
 
 def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> Object:
@@ -37,34 +52,31 @@ def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> O
     return {"type": "function", "function": function}
 
 
-def _written(message: Message) -> Iterator[Object]:
-    match message.role:
-        case "system":
-            if message.text:
-                yield {"role": "system", "content": message.text}
-        case "user":
-            content = _content(message.parts)
-            if content:
-                yield {"role": "user", "content": content}
-        case "assistant":
-            for texts, calls in _requests(message.parts):
-                yield from _request(texts, calls)
+def _written(message: Message) -> tuple[list[Object], bool]:
+    """Returns what is written for a message, and whether all of it is flat: texts alone, which is quick to copy."""
+    if message.role == "assistant":
+        written = [each for step in message.steps for reply in _replies(step.parts) for each in _reply(*reply)]
+    else:
+        content = message.text if message.role == "system" else _content(message.parts)
+        written = [{"role": message.role, "content": content}] if content else []
+    return written, not any(type(value) is list for each in written for value in each.values())
 
 
 # The assistant
 
 
-def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]]]:
-    """Yields the texts and then the calls of each request of a message. Text after a call belongs to the next one."""
+def _replies(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]]]:
+    """Yields the texts and the calls of a step. Text after calls that the provider ran was written with their results.
+
+    The API has no place for a result inside of a reply, so such text is in a message of its own.
+    """
     texts: list[str] = []
     calls: list[ToolCall] = []
-    call_ids: set[str] = set()
     for part in parts:
         if isinstance(part, ToolCall):
-            calls += [part] if part.parent not in call_ids else []
-            call_ids.add(part.id)
+            calls.append(part)
         elif isinstance(part, TextPart) and part.text:
-            if calls:
+            if calls and all(call.provider_executed for call in calls):
                 yield texts, calls
                 texts, calls = [], []
             texts.append(part.text)
@@ -72,14 +84,17 @@ def _requests(parts: Sequence[Part]) -> Iterator[tuple[list[str], list[ToolCall]
         yield texts, calls
 
 
-def _request(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
+def _reply(texts: list[str], calls: list[ToolCall]) -> Iterator[Object]:
     reply: Object = {"role": "assistant", "content": "\n\n".join(texts) if texts else None}
     if calls:
-        reply["tool_calls"] = [_call(call) for call in calls]
+        reply["tool_calls"] = [call.once(_call) for call in calls]
     yield reply
     for call in calls:
-        ended = call if call.is_final else replace(call, state=State.INTERRUPTED)
-        yield {"role": "tool", "tool_call_id": call.id, "content": format_result(ended)}
+        yield {"role": "tool", "tool_call_id": call.id, "content": call.once(_result)}
+
+
+def _result(call: ToolCall) -> str:
+    return format_result(call if call.is_final else replace(call, state=State.INTERRUPTED))
 
 
 def _call(call: ToolCall) -> Object:

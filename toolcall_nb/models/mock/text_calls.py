@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toolcall_nb import dialects
 from toolcall_nb.core.events import Object
-from toolcall_nb.core.transcript import Message, State, Transcript
+from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 
 _SIGNATURE = re.compile(r"^###: (?=\{)", re.MULTILINE)
 _JSON = re.compile(
@@ -26,20 +26,29 @@ _DATA = re.compile(r"(?:\A|\n)Data: (?P<data>.*)\Z", re.DOTALL)
 
 def with_calls(dialect: str, messages: Sequence[Message]) -> list[Message]:
     """Returns the messages; a reply and the results that follow it become one message with calls."""
+    if dialect == "native":
+        return [*messages]
     joined: list[Message] = []
     for message in messages:
         reply = joined[-1] if joined else None
-        results: list[Object] = []
-        if message.role == "user" and reply is not None and reply.role == "assistant" and dialect != "native":
-            results = [*_READERS[dialect](message.text)]
+        is_answer = message.role == "user" and reply is not None and reply.role == "assistant"
+        results = message.once(_results, dialect) if is_answer else ()
         if reply is not None and results:
-            detector = dialects.detector(dialect)
-            calls = Transcript.from_events([*detector.feed(reply.text), *detector.close()]).calls.values()
+            calls = reply.once(_calls, dialect)
             ended = (replace(call, **result) for call, result in zip(calls, results, strict=False))
             joined[-1] = replace(reply, parts=(*reply.parts, *ended))
         else:
             joined.append(message)
     return joined
+
+
+def _results(message: Message, dialect: str) -> list[Object]:
+    return [*_READERS[dialect](message.text)]
+
+
+def _calls(reply: Message, dialect: str) -> list[ToolCall]:
+    detector = dialects.detector(dialect)
+    return [*Transcript.from_events([*detector.feed(reply.text), *detector.close()]).calls.values()]
 
 
 # The results of each dialect. A reader yields the fields of each call that has a result.

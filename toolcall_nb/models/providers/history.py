@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any, TypeGuard
 
@@ -22,7 +21,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import CustomPart, FilePart, Message, Part, ReasoningPart, TextPart, ToolCall
 from toolcall_nb.models.providers.parts import (
     compaction_part,
@@ -38,14 +36,6 @@ from toolcall_nb.models.providers.parts import (
 )
 from toolcall_nb.tools.answer_tool import is_text_answer
 
-RESPONSES = "responses"
-"""The key in a message's metadata for the list of responses that the message consists of.
-
-It is written from the first response on that must be recorded; the boundaries of others follow from the parts. Each
-entry says with which ``part`` it begins, and holds what its provider needs back: ``provider``, ``id``, the ``system``
-whose keys verify signatures, the ``endpoint`` that keeps its state (a digest of its address), and ``details``.
-"""
-
 _OPENING = "(What was said before is left out.)"
 _GO_ON = "Go on."
 
@@ -56,29 +46,24 @@ def history_of(
     """Returns the messages of a request to ``provider``, by its name in pydantic-ai, at ``base_url``.
 
     Requests and responses alternate; the first after the system prompt is the user's, and the last is a request. Every
-    call has its result, in the words of `toolcall_nb.core.result_text`. A message of the assistant becomes one response
-    for each request that it took (`RESPONSES`; without them, text after calls begins the next). Call ids are unique and
-    valid for the provider (`RequestCallIds`). Left out are: parts without text and without a signature of this
-    provider, reasoning at the end, calls inside other calls, other choices, errors, sources and data. With
-    ``pictures``, the pictures of results are sent where the call says so.
+    call has its result, in the words of `toolcall_nb.core.result_text`. Each step of a message of the assistant becomes
+    one response. Call ids are unique and valid for the provider (`RequestCallIds`). Left out are: parts without text
+    and without a signature of this provider, reasoning at the end of a step, what ran inside a call, other choices,
+    errors, sources and data. With ``pictures``, the pictures of results are sent where the call says so.
+
+    The ``provider_metadata`` of a step hold what its provider needs back (`toolcall_nb.models.providers.reading`):
+    its name (``provider``), the ``system`` whose keys verify signatures, the ``endpoint`` that keeps its state (a
+    digest of its address), and ``details``.
     """
     history = _History(provider, base_url, pictures)
     for message in messages:
         if message.role == "assistant":
-            for step, record in _steps(message) if not message.metadata.get("choice") else ():
-                history.answer(step, message, record)
+            for number in range(len(message.steps) if not message.metadata.get("choice") else 0):
+                history.answer(message, number)
         else:
-            history.ask(_request_parts(message))
+            history.ask(message.once(_request_parts))
     history.ask_to_go_on()
     return history.messages
-
-
-def responses_of(messages: Sequence[Message]) -> tuple[list[Object], int]:
-    """Returns the recorded responses of the unfinished reply, and the number of the part with which the next begins."""
-    last = messages[-1] if messages else None
-    if last is None or last.role != "assistant":
-        return [], 0
-    return [record for record in _responses(last) if record["part"] < len(last.parts)], len(last.parts)
 
 
 def endpoint_of(base_url: str | None) -> str | None:
@@ -105,50 +90,33 @@ class _History:
         else:
             self.messages.append(ModelRequest(list(parts)))
 
-    def answer(self, step: Sequence[Part], message: Message, record: Object) -> None:
-        calls = {call.id for call in message.calls}
-        step = [part for part in step if not self._is_blank(part) and getattr(part, "parent", None) not in calls]
-        step = [
-            replace(part, id=self._ids.next_id(part.id)) if _is_our_call(part) else part
-            for part in _without_final_reasoning(step)
-        ]
-        parts = joined_reasoning(_in_order(step))
+    def answer(self, message: Message, number: int) -> None:
+        """Adds a step of a message, by its number, with the results of its calls."""
+        filled = message.once(_filled_parts, number, self._provider)
+        ids = tuple(self._ids.next_id(call.id, call.provider_id) for call in filter(_is_our_call, filled))
+        parts, results = message.once(_response_and_results, number, self._provider, ids, self._pictures)
         if not parts:
             return
         last = self.messages[-1] if self.messages else None
         if isinstance(last, ModelResponse):
-            parts = [*self.messages.pop().parts, *parts]
+            parts = (*self.messages.pop().parts, *parts)
         elif last is None or all(part.part_kind == "system-prompt" for part in last.parts):
             self.ask([UserPromptPart(_OPENING)])
-        fields: dict[str, Any] = {name: _text(record.get(name)) for name in ("provider", "id", "system")}
-        provider = fields["provider"] or next(filter(None, map(provider_of_part, step)), None)
-        details = record.get("details")
+        step = message.steps[number]
+        state = step.start.provider_metadata or {}
+        provider, system, details = _text(state.get("provider")), _text(state.get("system")), state.get("details")
         self.messages.append(
             ModelResponse(
-                parts,
-                model_name=_text(message.metadata.get("model")),
-                provider_name=provider,
-                provider_response_id=fields["id"],
-                provider_url=self._url(record.get("endpoint")),
-                canonical_system=fields["system"] or fields["provider"],
+                [*parts],
+                model_name=step.model or _text(message.metadata.get("model")),
+                provider_name=provider or next(filter(None, map(provider_of_part, filled)), None),
+                provider_response_id=step.response_id if provider else None,
+                provider_url=self._url(state.get("endpoint")),
+                canonical_system=system or provider,
                 provider_details=dict(details) if isinstance(details, dict) and details else None,
             )
         )
-        results: list[ModelRequestPart] = []
-        for call in filter(_is_our_call, step):
-            if not is_text_answer(call):
-                results.append(result_part(call, pictures=self._pictures))
-            elif call.error:  # of a typed answer that was written as text, only the problem that it has
-                results.append(UserPromptPart(call.error))
         self.ask(results)
-
-    def _is_blank(self, part: Part) -> bool:
-        """Whether it is an empty text or reasoning that this provider does not need back."""
-        if not isinstance(part, TextPart | ReasoningPart) or part.text.strip():
-            return False
-        return part.provider_metadata is None or (
-            isinstance(part, TextPart) and provider_of_part(part) != self._provider
-        )
 
     def _url(self, endpoint: Any) -> str | None:
         """The address of a response: the current one, empty for another one, None if unknown."""
@@ -159,6 +127,35 @@ class _History:
     def ask_to_go_on(self) -> None:
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
             self.ask([UserPromptPart(_GO_ON)])
+
+
+def _filled_parts(message: Message, number: int, provider: str | None) -> Sequence[Part]:
+    """Returns the parts of a step that a request to the provider has."""
+    parts = message.steps[number].parts
+    return _without_final_reasoning([part for part in parts if not _is_blank(part, provider)])
+
+
+def _response_and_results(
+    message: Message, number: int, provider: str | None, ids: Sequence[str], pictures: bool
+) -> tuple[Sequence[ModelResponsePart], Sequence[ModelRequestPart]]:
+    """Returns the parts of the response of a step, and the results of its calls, which get these ids."""
+    next_id = iter(ids)
+    filled = _filled_parts(message, number, provider)
+    sent = [replace(part, id=next(next_id)) if _is_our_call(part) else part for part in filled]
+    results: list[ModelRequestPart] = []
+    for call in filter(_is_our_call, sent):
+        if not is_text_answer(call):
+            results.append(result_part(call, pictures=pictures))
+        elif call.error:  # of a typed answer that was written as text, only the problem that it has
+            results.append(UserPromptPart(call.error))
+    return tuple(joined_reasoning(_in_order(sent))), results
+
+
+def _is_blank(part: Part, provider: str | None) -> bool:
+    """Whether it is an empty text or reasoning that this provider does not need back."""
+    if not isinstance(part, TextPart | ReasoningPart) or part.text.strip():
+        return False
+    return part.provider_metadata is None or (isinstance(part, TextPart) and provider_of_part(part) != provider)
 
 
 def _request_parts(message: Message) -> list[ModelRequestPart]:
@@ -176,38 +173,8 @@ def _request_parts(message: Message) -> list[ModelRequestPart]:
     return [UserPromptPart(content)] if content else []
 
 
-def _steps(message: Message) -> Iterator[tuple[Sequence[Part], Object]]:
-    """Yields the parts of each response of the message, and its record."""
-    responses = [record for record in _responses(message) if record["part"] < len(message.parts)]
-    first = responses[0]["part"] if responses else len(message.parts)
-    yield from ((step, {}) for step in _guessed_steps(message.parts[:first]) if step)
-    starts = [*(record["part"] for record in responses), len(message.parts)]
-    for record, (start, stop) in zip(responses, pairwise(starts), strict=True):
-        yield message.parts[start:stop], record
-
-
-def _responses(message: Message) -> list[Object]:
-    """The valid records of the message's responses, in order; a saved file may contain anything."""
-    saved = message.metadata.get(RESPONSES)
-    entries = [entry for entry in saved if isinstance(entry, dict)] if isinstance(saved, list) else []
-    records = {entry["part"]: entry for entry in entries if type(entry.get("part")) is int and entry["part"] >= 0}
-    return [records[index] for index in sorted(records)]
-
-
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _guessed_steps(parts: Iterable[Part]) -> Iterator[Sequence[Part]]:
-    """Splits the parts after each run of calls: text after a call was written with its result."""
-    step: list[Part] = []
-    for part in parts:
-        was_called = any(map(_is_our_call, step))
-        if was_called and isinstance(part, TextPart | ReasoningPart):
-            yield step
-            step = []
-        step.append(part)
-    yield step
 
 
 def _is_our_call(part: Part) -> TypeGuard[ToolCall]:
@@ -293,8 +260,10 @@ class RequestCallIds:
         self._form = _ID_FORMS.get(provider or "", _OPENAI_ID)
         self._used: set[str] = set()
 
-    def next_id(self, call_id: str) -> str:
-        """Returns the id for the next call, which has ``call_id``: that if it is valid and unused."""
+    def next_id(self, call_id: str, provider_id: str | None = None) -> str:
+        """Returns the id for the next call: ``provider_id`` or else ``call_id``, where it is valid and unused."""
+        if provider_id is not None and provider_id not in self._used and self._form.fullmatch(provider_id):
+            call_id = provider_id
         sent_id, tries = call_id, 0
         while sent_id in self._used or not self._form.fullmatch(sent_id):
             # not the number of the call, which changes when earlier messages are left out

@@ -8,7 +8,6 @@ from contextlib import closing
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import class_names
 from toolcall_nb.core.transcript import Message
@@ -107,20 +106,16 @@ class ProviderModel:
         raise failure  # not `from error`: the provider's own text may contain the key
 
     def _reply(self, model: PydanticModel, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
-        from toolcall_nb.models.providers.history import RESPONSES, history_of, responses_of
+        from toolcall_nb.models.providers.history import history_of
         from toolcall_nb.models.providers.reading import ResponseReader
 
         history = history_of(messages, model.system, model.base_url, pictures=self.sees_pictures)
         settings = request_settings(model, self._config.settings)
         parameters = request_parameters(tools, self._config.settings, model)
-        responses, part_count = responses_of(messages) if self._dialect == "native" else ([], 0)
         reader = ResponseReader()
         with closing(iterate(lambda: _ask(model, history, settings, parameters))) as items:
             for item in items:
                 yield from reader.take(item)
-        is_recorded = responses or reader.must_be_recorded or (part_count and reader.begins_with_call)
-        if self._dialect == "native" and is_recorded:
-            yield ev.MessageMetadata({RESPONSES: [*responses, {"part": part_count, **reader.response}]})
         yield from reader.close()
 
 

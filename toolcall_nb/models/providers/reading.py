@@ -20,14 +20,12 @@ class ResponseReader:
     """Reads the stream events of one request, and the whole response that ends them.
 
     pydantic-ai ends a call when the next part begins, but the arguments of parallel calls may arrive in turns. So a
-    call whose arguments are not a complete object yet ends with its response. ``response`` holds the fields that the
-    provider needs back with the next request (`toolcall_nb.models.providers.history.RESPONSES`).
+    call whose arguments are not a complete object yet ends with its response. What the provider needs back with the
+    next request is in the ``provider_metadata`` of ``finish-step`` (`toolcall_nb.models.providers.history.history_of`).
     """
 
     def __init__(self) -> None:
-        self.response: Object = {}
-        self.begins_with_call = False
-        self._continues_after_calls = False
+        self._state: Object = {}
         self._adapter = PydanticAIAdapter()
         self._open: dict[int, Any] = {}
         self._metadata: Object = {}
@@ -44,7 +42,7 @@ class ResponseReader:
         return self._adapter.take(item)
 
     def close(self) -> Iterator[Event]:
-        """Yields the ends of open parts, a refusal, and ``finish`` with usage and cost."""
+        """Yields the ends of open parts, a refusal, ``finish-step``, and ``finish`` with usage and cost."""
         for event in self._adapter.close():
             if isinstance(event, ev.Finish):
                 if self._refusal:
@@ -52,6 +50,8 @@ class ResponseReader:
                 metadata = {**(event.message_metadata or {}), **self._metadata}
                 cost = cost_of(read_token_counts(metadata.get("usage")), **self._price_key)
                 metadata |= {} if cost is None else {"cost": cost}
+                state = self._state if self._state.keys() - {"provider"} else None
+                yield ev.FinishStep(response_id=self._metadata.get("responseId"), provider_metadata=state)
                 event = replace(event, message_metadata=metadata)
             yield event
 
@@ -72,28 +72,19 @@ class ResponseReader:
         details = response.provider_details if isinstance(response.provider_details, Mapping) else {}
         refusal = details.get("refusal")
         self._refusal = refusal if isinstance(refusal, str) else ""
-        self._record(response, details)
+        self._keep_state(response, details)
         return events
 
-    @property
-    def must_be_recorded(self) -> bool:
-        """Whether the response must be recorded: it has more than provider and id, or continues after its calls."""
-        return self._continues_after_calls or not self.response.keys() <= {"provider", "id"}
-
-    def _record(self, response: Any, details: Mapping[str, Any]) -> None:
-        kinds = [part.part_kind for part in response.parts]
-        self.begins_with_call = kinds[:1] == ["tool-call"]
-        self._continues_after_calls |= "tool-call" in kinds and kinds[-1] != "tool-call"
+    def _keep_state(self, response: Any, details: Mapping[str, Any]) -> None:
         state = {name: as_json_value(details[name]) for name in _STATE if details.get(name) is not None}
         is_kept = bool(state) or any(getattr(part, "id", None) for part in response.parts)
         named = {
             "provider": response.provider_name,
-            "id": response.provider_response_id,
             "system": response.canonical_system if response.canonical_system != response.provider_name else None,
             "endpoint": endpoint_of(response.provider_url) if is_kept else None,
-            "details": {**self.response.get("details", {}), **state},
+            "details": {**self._state.get("details", {}), **state},
         }
-        self.response |= {name: value for name, value in named.items() if value}
+        self._state |= {name: value for name, value in named.items() if value}
 
 
 _STATE = ("container_id", "conversation_id", "compaction", "input_transformations", "store")
