@@ -116,6 +116,14 @@ def test_bytes_of_files_are_not_searched() -> None:
     assert [text.text for text in part_texts(SourceDocumentPart("1", "a/b", "Report"))] == ["Report"]
 
 
+def test_the_texts_among_the_contents_of_a_result_are_searched() -> None:
+    picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,QUJD"}
+    call = ToolCall(id="c", name="f", output=1, contents=[{"type": "text", "text": "beside it"}, picture])
+    found = [text.text for text in part_texts(call)]
+    assert "beside it" in found
+    assert "QUJD" not in "".join(found)
+
+
 @given(transcripts())
 def test_each_text_of_a_transcript_is_found_by_searching_for_it(transcript: Transcript) -> None:
     for call in transcript.calls.values():

@@ -110,6 +110,14 @@ def test_ids_and_times_within_arguments_do_not_keep_calls_apart() -> None:
     assert [change.path for change in moved.changes] == ["key", "at"]
 
 
+def test_other_pictures_beside_the_same_output_are_a_change() -> None:
+    pictures = [
+        {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{data}"} for data in ("QQ", "Qg")
+    ]
+    a, b = (run(call("1", "look", {}, contents=[picture])) for picture in pictures)
+    assert [change.path for change in only_change(a, b).changes] == ["contents"]
+
+
 def test_a_call_in_another_place_is_moved() -> None:
     a = run(call("1", "notes", {"text": "x"}), *(call(f"c{n}", "read", {"path": f"{n}"}) for n in range(3)))
     b = run(*a.messages[0].parts[1:], a.messages[0].parts[0])

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.support.fixture_files import read_fixtures
 from tests.support.strategies import json_values, streams, texts
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.contents import file_piece
 from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.replay import call_events
 from toolcall_nb.core.transcript import State, ToolCall, Transcript
 from toolcall_nb.errors import UsageError, WireError
 from toolcall_nb.stages import (
@@ -444,7 +446,14 @@ def test_images_come_back_as_what_the_person_sees() -> None:
     assert Transcript.from_events(from_stages(log)).calls["c"].display == bundle
     images = [{"data": "a"}, {"data": "b", "mediaType": "image/png"}, {"data": "<svg/>", "mediaType": "image/svg+xml"}]
     (call,) = Transcript.from_events(from_stages([{**WHOLE, "stage": "end", "images": images}])).calls.values()
-    assert call.display == {"image/png": "a", "image/svg+xml": "<svg/>"}
+    assert call.contents == [
+        file_piece("image/png", "a"),
+        file_piece("image/png", "b"),
+        file_piece("image/svg+xml", b"<svg/>"),
+    ]
+    assert [image["mediaType"] for image in to_stages(call_events(call))[-1]["images"]] == [
+        *("image/png", "image/png", "image/svg+xml")
+    ]
 
 
 def test_a_short_result_alone_is_a_status() -> None:

@@ -13,11 +13,12 @@ from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolArg, Structu
 from langchain_core.tools import Tool as SimpleTool
 from langchain_core.tools import tool as langchain_tool
 from pydantic import BaseModel, Field
-from pydantic_ai import FunctionToolset, RunContext, ToolReturn
+from pydantic_ai import BinaryContent, FunctionToolset, RunContext, ToolReturn
 from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.models.test import TestModel
 
 from toolcall_nb.chat import Chat
+from toolcall_nb.core.contents import file_piece, text_piece
 from toolcall_nb.dialects import DIALECTS, instructions
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import MockModel
@@ -200,6 +201,19 @@ def _returns(a: int) -> Any:
 def test_every_kind_of_pydantic_ai_tool_runs(function: Any, arguments: dict[str, Any], output: Any) -> None:
     outcome = only(PydanticTool(function)).run(arguments)
     assert (outcome.error, outcome.output) == (None, output)
+
+
+def test_the_files_and_the_content_of_a_pydantic_ai_tool_are_contents() -> None:
+    picture = BinaryContent(b"png", media_type="image/png")
+    made = file_piece("image/png", b"png")
+
+    def look(a: int) -> Any:
+        return ["one", picture] if a else ToolReturn({"a": 0}, content=["beside", picture])
+
+    tool = only(PydanticTool(look))
+    listed, returned = tool.run({"a": 1}), tool.run({"a": 0})
+    assert (listed.output, listed.contents) == ("one\n<image/png, 3 bytes>", [text_piece("one"), made])
+    assert (returned.output, returned.contents) == ({"a": 0}, [text_piece("beside"), made])
 
 
 def test_a_pydantic_ai_tool_made_from_a_schema_is_checked_by_it() -> None:

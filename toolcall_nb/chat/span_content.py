@@ -52,7 +52,7 @@ def _messages(message: Message) -> Iterator[Object]:
 
 
 def _response(call: ToolCall) -> Any:
-    is_plain = call.state is State.OUTPUT_AVAILABLE and call.model_text is None
+    is_plain = call.state is State.OUTPUT_AVAILABLE and call.model_text is None and not call.contents
     return call.output if is_plain else format_result(call)
 
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from toolcall_nb.core.call_states import STATE_WORDS, State
+from toolcall_nb.core.contents import piece_text
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import (
@@ -103,6 +104,8 @@ def call_texts(call: ToolCall) -> Iterator[FieldText]:
     yield from _nonempty(FieldText("arguments", call.input_text), FieldText("error", call.error or ""))
     yield from _value_texts("result", call.output)
     yield from _nonempty(FieldText("result", call.model_text or ""))
+    for piece in call.contents or ():
+        yield from _nonempty(FieldText("result", "" if piece.get("type") == "file" else piece_text(piece)))
     for media_type, content in (call.display or {}).items():
         if media_type.startswith("text/") and isinstance(content, str):
             yield FieldText("result", content)

@@ -103,6 +103,8 @@ def _of_call(a: ToolCall, b: ToolCall) -> Iterator[FieldChange]:
     yield from _values("other", "printed", a.log or MISSING, b.log or MISSING)
     yield from _values("other", "told to the model", _or_missing(a.model_text), _or_missing(b.model_text))
     yield from _values("other", "traceback", _or_missing(a.traceback), _or_missing(b.traceback))
+    if a.contents != b.contents and _is_same(a.output, b.output) and a.error == b.error:
+        yield FieldChange("other", "contents", note="the result has other texts or pictures beside it")
     if a.display != b.display and _is_same(a.output, b.output):
         yield FieldChange("other", "display", note="the result is displayed in another way")
     for name in ("title", "open", "provider_executed", "dynamic"):

@@ -20,7 +20,7 @@ from toolcall_nb.stages.blocks import (
     well_typed,
 )
 from toolcall_nb.stages.projecting import ABORTED, DENIED, TAKEN_BACK, UNREADABLE
-from toolcall_nb.stages.summaries import bundle_of, parse_json
+from toolcall_nb.stages.summaries import image_fields, parse_json
 
 _Update = UpdateToolBlockParams | Mapping[str, Any]
 
@@ -144,7 +144,7 @@ class _Reading:
             yield from self._available()
             result = fields.get("result", self._result)
             output = None if result is None else _output(result)
-            yield ev.ToolOutputAvailable(self.id, output, display=bundle_of(fields.get("images")))
+            yield ev.ToolOutputAvailable(self.id, output, **image_fields(fields.get("images")))
         else:
             yield from self._failed(fields.get("result", "") if error is None else error)
 

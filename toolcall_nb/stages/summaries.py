@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from toolcall_nb.core.call_display import displayed_bundles
+from toolcall_nb.core.contents import file_data, file_piece, output_contents
 from toolcall_nb.core.events import MISSING, Json, Missing, Object
 from toolcall_nb.core.json_text import from_extended_json, json_text
 from toolcall_nb.core.transcript import ToolCall
@@ -68,34 +69,31 @@ def short_result(text: str) -> str:
 
 
 def images_of(call: ToolCall) -> list[Object]:
-    """Returns the images of a call's output: those of its MIME bundle, else those of its content blocks."""
-    images = [
+    """Returns the images of a call's output: those of its MIME bundles and of its contents."""
+    images: list[Object] = [
         {"data": base64.b64encode(data.encode()).decode() if kind == _SVG else data, "mediaType": kind}
         for bundle in (call.display or {}, *displayed_bundles(call.display))
         for kind, data in bundle.items()
         if kind.startswith("image/") and isinstance(data, str) and data
     ]
-    return images or list(_content_images(call.output))
+    for file in filter(None, map(file_data, call.contents or output_contents(call.output) or ())):
+        if file.media_type.startswith("image/"):
+            kind = {} if file.media_type == "image/*" else {"mediaType": file.media_type}
+            images.append({"data": file.data, **kind})
+    return images
 
 
-def _content_images(output: Json) -> Iterator[Object]:
-    """Yields ``{"type": "image", "data": …, "mimeType": …}`` in a list, or in the ``content`` of an MCP result."""
-    blocks = output.get("content") if isinstance(output, dict) else output
-    for block in blocks if isinstance(blocks, list) else ():
-        if isinstance(block, dict) and block.get("type") == "image" and isinstance(block.get("data"), str):
-            kind = block.get("mediaType", block.get("mimeType"))
-            yield {"data": block["data"], **({"mediaType": kind} if isinstance(kind, str) else {})}
-
-
-def bundle_of(images: Json) -> Object | None:
-    """Returns the MIME bundle of an update's images, the first of each media type; None if there are none."""
-    bundle: Object = {}
+def image_fields(images: Json) -> Object:
+    """Returns the ``display`` of an update's images, or their ``contents`` where two have one media type."""
+    files: list[tuple[str, str]] = []
     for image in images if isinstance(images, (list, tuple)) else ():
         if isinstance(image, Mapping) and isinstance(image.get("data"), str):
             kind = image.get("mediaType")
             kind = kind if isinstance(kind, str) else "image/png"
-            bundle.setdefault(kind, _svg_source(image["data"]) if kind == _SVG else image["data"])
-    return bundle or None
+            files.append((kind, _svg_source(image["data"]) if kind == _SVG else image["data"]))
+    if len(dict(files)) < len(files):
+        return {"contents": [file_piece(kind, data.encode() if kind == _SVG else data) for kind, data in files]}
+    return {"display": dict(files) or None}
 
 
 def _svg_source(data: str) -> str:

@@ -99,5 +99,5 @@ def _answer(call: ToolCall) -> Object:
 
 
 def _result(call: ToolCall) -> Json:
-    is_whole = call.state is State.OUTPUT_AVAILABLE and call.model_text is None
+    is_whole = call.state is State.OUTPUT_AVAILABLE and call.model_text is None and not call.contents
     return call.output if is_whole else format_result(call)

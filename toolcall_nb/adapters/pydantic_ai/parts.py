@@ -122,15 +122,17 @@ def outcome_event(call_id: str, part: Mapping[str, Any], metadata: Object | None
 
 def _result(content: Any) -> ResultContent:
     """Returns the content of a result; it has pieces if it is a file, or a list with one."""
-    items = content if isinstance(content, list | tuple) else [content]
-    files = [binary_or_url_event(item) for item in items]
-    if not any(files):
+    pieces = content_pieces(content)
+    if not any(piece["type"] == "file" for piece in pieces):
         return ResultContent(as_json_value(content))
-    pieces = [
-        event_piece(file) if isinstance(file, ev.File) else json_piece(as_json_value(item))
-        for item, file in zip(items, files, strict=True)
-    ]
     return ResultContent(contents_text(pieces), pieces)
+
+
+def content_pieces(content: Any) -> list[Object]:
+    """Returns the pieces of a result or of a user's content: files, and everything else as texts and values."""
+    items = content if isinstance(content, list | tuple) else [content]
+    files = ((item, binary_or_url_event(item)) for item in items)
+    return [event_piece(file) if isinstance(file, ev.File) else json_piece(as_json_value(item)) for item, file in files]
 
 
 def prompt_parts(content: Any) -> Iterator[str | Event]:

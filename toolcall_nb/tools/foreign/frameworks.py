@@ -14,12 +14,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from toolcall_nb.adapters.pydantic_ai.parts import content_pieces, is_pydantic_ai_class
 from toolcall_nb.core.events import Json, Object
 from toolcall_nb.errors import UsageError
 from toolcall_nb.tools.definition import Tool, function_origin
 from toolcall_nb.tools.execution.runner import Binding
 from toolcall_nb.tools.foreign.definitions import schema_tool
 from toolcall_nb.tools.results.failures import ToolFailed
+from toolcall_nb.tools.results.result import Result
 from toolcall_nb.tools.schemas.pydantic_types import ModelArguments, wrong_arguments
 
 _ASK = "its function, with approval_mode='ask'"
@@ -233,10 +235,13 @@ def _with_plain_result(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _plain_result(value: Any) -> Any:
-    """Returns the value of a `ToolReturn`, with its content for the model if there is any; other values as they are."""
-    if type(value).__module__.partition(".")[0] != "pydantic_ai" or not hasattr(value, "return_value"):
-        return value
-    return value.return_value if not value.content else {"result": value.return_value, "content": value.content}
+    """Returns a value with files of pydantic-ai, or a `ToolReturn` with content, as a `Result`; others as they are."""
+    is_return = is_pydantic_ai_class(type(value)) and hasattr(value, "return_value")
+    output, content = (value.return_value, value.content) if is_return else (value, None)
+    items = output if isinstance(output, list | tuple) else [output]
+    has_files = any(is_pydantic_ai_class(type(item)) for item in items)
+    pieces = [*(content_pieces(output) if has_files else ()), *(content_pieces(content) if content else ())]
+    return Result(None if has_files else output, contents=pieces) if pieces else output
 
 
 class _PydanticAIArguments:
