@@ -23,21 +23,19 @@ USAGE = {
     "model": "m-1",
     "usage": {"inputTokens": 1204, "outputTokens": 318, "cachedInputTokens": 1024, "reasoningTokens": 64},
     "cost": {"USD": "0.0012"},
-    "steps": [
-        {
-            "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
-            "cost": {"USD": "0.0005"},
-            "added": {"call_1": 204},
-        },
-        {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}},
-    ],
+    "added": {"call_1": 204},
 }
+FIRST = {"usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64}, "cost": {"USD": "0.0005"}}
+SECOND = {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}}
 LINE = "m-1 · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 EVENTS: list[Event] = [
     ev.Start(),
     ev.ToolInputAvailable("call_1", "weather", {"city": "Lisbon"}),
     ev.ToolOutputAvailable("call_1", {"high": 24}),
+    ev.FinishStep(**FIRST),
+    ev.StartStep(),
     ev.Error("OpenAI is overloaded or not available (529): Overloaded. Try again a little later.", "HTTP 529\n\n{}"),
+    ev.FinishStep(**SECOND),
     ev.Finish(message_metadata=USAGE),
 ]
 
