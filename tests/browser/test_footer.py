@@ -124,7 +124,7 @@ def test_in_a_narrow_page_nothing_is_wider_than_it_and_axe_finds_nothing(
     chromium: Browser, scheme: Literal["light", "dark"]
 ) -> None:
     narrow = chromium.new_page(viewport={"width": 340, "height": 700}, color_scheme=scheme)
-    transcript = Transcript.from_events([*EVENTS[:3], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[4:]])
+    transcript = Transcript.from_events([*EVENTS[:5], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[6:]])
     opened = {USAGE_FOLD: True, "fold 0.1": True}
     html = saved_bundle(transcript, line=LINE, opened=opened, is_run=True)["text/html"]
     colours = "body{background:light-dark(#fff,#111);color:light-dark(#222,#ddd)}:root{color-scheme:light dark}"
