@@ -23,21 +23,19 @@ USAGE = {
     "model": "m-1",
     "usage": {"inputTokens": 1204, "outputTokens": 318, "cachedInputTokens": 1024, "reasoningTokens": 64},
     "cost": {"USD": "0.0012"},
-    "steps": [
-        {
-            "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
-            "cost": {"USD": "0.0005"},
-            "added": {"call_1": 204},
-        },
-        {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}},
-    ],
+    "added": {"call_1": 204},
 }
+FIRST = {"usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64}, "cost": {"USD": "0.0005"}}
+SECOND = {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}}
 LINE = "m-1 · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 EVENTS: list[Event] = [
     ev.Start(),
     ev.ToolInputAvailable("call_1", "weather", {"city": "Lisbon"}),
     ev.ToolOutputAvailable("call_1", {"high": 24}),
+    ev.FinishStep(**FIRST),
+    ev.StartStep(),
     ev.Error("OpenAI is overloaded or not available (529): Overloaded. Try again a little later.", "HTTP 529\n\n{}"),
+    ev.FinishStep(**SECOND),
     ev.Finish(message_metadata=USAGE),
 ]
 
@@ -126,7 +124,7 @@ def test_in_a_narrow_page_nothing_is_wider_than_it_and_axe_finds_nothing(
     chromium: Browser, scheme: Literal["light", "dark"]
 ) -> None:
     narrow = chromium.new_page(viewport={"width": 340, "height": 700}, color_scheme=scheme)
-    transcript = Transcript.from_events([*EVENTS[:3], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[4:]])
+    transcript = Transcript.from_events([*EVENTS[:5], ev.Error("No " + "x" * 200, "y" * 400), *EVENTS[6:]])
     opened = {USAGE_FOLD: True, "fold 0.1": True}
     html = saved_bundle(transcript, line=LINE, opened=opened, is_run=True)["text/html"]
     colours = "body{background:light-dark(#fff,#111);color:light-dark(#222,#ddd)}:root{color-scheme:light dark}"

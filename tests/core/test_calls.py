@@ -50,7 +50,7 @@ RUN = Transcript(
                     tool_metadata={"parent": "a"},
                 ),
             ),
-            metadata={"steps": [{"usage": {"inputTokens": 3}, "added": {"a": 99, "b": 4}}, {"usage": {}}]},
+            metadata={"usage": {"inputTokens": 3}, "added": {"a": 99, "b": 4}},
         ),
         Message("assistant", (ToolCall(id="c", name="read", state=State.INPUT_AVAILABLE, input="plain"),)),
     )

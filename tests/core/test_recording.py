@@ -89,12 +89,12 @@ def test_a_call_with_a_new_id_keeps_its_times() -> None:
 
 def test_two_calls_with_one_id_in_two_messages_have_their_own_times() -> None:
     transcript = recorded(*CALL, *CALL).transcript
-    assert times(transcript) == [("c", 2.0, 1.5, None), ("c", 6.5, 1.5, None)]
+    assert times(transcript) == [("c", 2.0, 1.5, None), ("c-2", 6.5, 1.5, None)]
 
 
 def test_the_tokens_that_a_result_added_are_the_calls_own() -> None:
-    steps = [{"usage": {"inputTokens": 9}, "added": {"c": 7}}, {"usage": {"inputTokens": 16}}]
-    (call,) = recorded(*CALL[:-1], ev.Finish(message_metadata={"steps": steps})).transcript.calls.values()
+    metadata = {"usage": {"inputTokens": 25}, "added": {"c": 7}}
+    (call,) = recorded(*CALL[:-1], ev.Finish(message_metadata=metadata)).transcript.calls.values()
     assert call.tokens == 7
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from html import unescape
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolcall_nb import Chat
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, Part, State, StepStart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
@@ -27,24 +29,27 @@ def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:
     return Transcript((Message("user", (TextPart("?"),)), Message("assistant", parts, metadata=metadata)))
 
 
-STEPS = transcript(
+def stepped(metadata: dict[str, Any], *steps: StepStart, calls: Sequence[str] = ()) -> Transcript:
+    """A run whose first step made the calls; each of the others only answers."""
+    parts: list[Part] = [ToolCall(id=each, name="f", input={}, state=State.OUTPUT_AVAILABLE) for each in calls]
+    starts = [steps[0]]
+    for step in steps[1:]:
+        starts.append(replace(step, at=len(parts)))
+        parts.append(TextPart("Hi"))
+    message = Message("assistant", tuple(parts), metadata=metadata, step_starts=tuple(starts))
+    return Transcript((Message("user", (TextPart("?"),)), message))
+
+
+STEPS = stepped(
     {
         "model": "m",
         "usage": {"inputTokens": 1204, "outputTokens": 318, "cachedInputTokens": 1024, "reasoningTokens": 64},
         "cost": {"USD": "0.0012"},
-        "steps": [
-            {
-                "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
-                "cost": {"USD": "0.0005"},
-                "added": {"call_1": 204},
-            },
-            {
-                "usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024},
-                "cost": {"USD": "0.0007"},
-            },
-        ],
+        "added": {"call_1": 204},
     },
-    "call_1",
+    StepStart(usage={"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64}, cost={"USD": "0.0005"}),
+    StepStart(usage={"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, cost={"USD": "0.0007"}),
+    calls=["call_1"],
 )
 LINE = "m · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 
@@ -122,8 +127,8 @@ def test_of_one_request_there_is_one_row_and_only_what_was_counted() -> None:
 
 
 def test_models_that_differ_are_named() -> None:
-    steps = [{"usage": {"inputTokens": 1}, "model": "<b>"}, {"usage": {"inputTokens": 2}}]
-    html = footer_html("x", transcript({"usage": {"inputTokens": 3}, "model": "m", "steps": steps}))
+    steps = [StepStart(usage={"inputTokens": 1}, model="<b>"), StepStart(usage={"inputTokens": 2})]
+    html = footer_html("x", stepped({"usage": {"inputTokens": 3}, "model": "m"}, *steps))
     assert cells(html)[0] == ["Request", "model", "In"]
     assert [row[1] for row in cells(html)[1:]] == ["<b>", "m", ""]
     assert "<b>" not in html
@@ -134,16 +139,18 @@ def test_without_usage_the_line_is_a_line() -> None:
 
 
 def test_very_many_requests_and_calls_are_drawn_in_part_and_counted() -> None:
-    steps = [{"usage": {"inputTokens": 1}, "added": {f"c{number}": 1}} for number in range(250)]
-    rows = cells(footer_html("x", transcript({"usage": {"inputTokens": 250}, "steps": steps})))
+    calls = [f"c{number}" for number in range(250)]
+    metadata = {"usage": {"inputTokens": 250}, "added": dict.fromkeys(calls, 1)}
+    run = stepped(metadata, *(StepStart(usage={"inputTokens": 1}) for _ in calls), calls=calls)
+    rows = cells(footer_html("x", run))
     assert [row[0] for row in rows].count("… 150 more") == 2
     assert len(rows) < 220
     assert ["All", "250"] in rows
 
 
 def test_names_and_ids_of_a_model_are_escaped_and_bounded() -> None:
-    steps = [{"usage": {"inputTokens": 1}, "added": {"<img src=x>" + "y" * 500: 1}}, {"usage": {"inputTokens": 2}}]
-    html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "steps": steps}))
+    call = "<img src=x>" + "y" * 500
+    html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "added": {call: 1}}, call))
     assert "<img" not in html
     assert "<script" not in html
     assert "y" * 100 not in html

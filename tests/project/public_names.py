@@ -14,7 +14,7 @@ STABLE = {
     "toolcall_nb.models": ("model",),
     "toolcall_nb.render": ("LiveHtml", "to_html", "to_text"),
     "toolcall_nb.stages": ("from_stages", "to_stages", "upgrade", "validate"),
-    "toolcall_nb.testing": ("Cassette", "MockModel", "assert_calls", "cassette", "with_faults"),
+    "toolcall_nb.testing": ("Cassette", "MockModel", "assert_calls", "assert_outcome", "cassette", "with_faults"),
     "toolcall_nb.wire": ("decoder", "encoder"),
 }
 """The public names by module."""

@@ -215,6 +215,25 @@ def test_repeated_calls_are_rows_that_say_so(tmp_path: Path) -> None:
     assert [*steps.itertuples(index=False, name=None)] == [(3, 0, "m-4", 100, 90, "m2", "Done.")]
 
 
+def test_the_facts_read_back_from_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*claude.INSIDE, claude.TASK, claude.TASK_DONE])), "utf-8")
+    runs = read_many(path)
+    runs.to_parquet(tmp_path / "cache")
+    assert [run.transcript for run in read_many(tmp_path / "cache")] == [run.transcript for run in runs]
+    steps = runs.sql("select parent, step, agent, text, calls from steps where parent is not null order by step")
+    assert [*steps.itertuples(index=False, name=None)] == [
+        ("t1", 0, "Explore", "Searching.", 1),
+        ("t1", 1, "Explore", "No tests.", 0),
+    ]
+
+
+def test_a_text_inside_a_call_is_found_with_that_call(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text("\n".join(map(json.dumps, [*claude.INSIDE, claude.TASK, claude.TASK_DONE])), "utf-8")
+    assert [(match.call, match.text) for match in read_many(path).search("searching")] == [("t1", "Searching.")]
+
+
 # Who wrote a message
 
 
@@ -246,6 +265,13 @@ def test_what_claude_code_wrote_in_the_place_of_the_user_is_marked(fields: Any, 
 def test_what_codex_wrote_in_the_place_of_the_user_is_marked(text: str, writer: str | None) -> None:
     [message] = read([codex.line("session_meta", 0, id="s1"), codex.message(0, "user", text)]).transcript.messages
     assert message.injected == writer
+
+
+def test_the_summary_of_a_compacted_session_of_codex_is_injected() -> None:
+    compacted = codex.line("compacted", 8, message="What was done.", replacement_history=[])
+    run = read([*codex.SESSION, compacted])
+    last = run.transcript.messages[-1]
+    assert (last.text, last.injected, entry_of("file", 0, run).state) == ("What was done.", "compaction", "done")
 
 
 def test_the_prompt_of_a_run_is_the_first_that_the_user_wrote() -> None:

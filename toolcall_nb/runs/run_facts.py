@@ -67,7 +67,7 @@ class CallFacts(Struct):
 
 
 class StepFacts(Struct):
-    """What a log says of one request to the model; the times are in seconds since 1970."""
+    """The facts that a log has of one request to the model; the times are in seconds since 1970."""
 
     usage: dict[str, int] = field(default_factory=dict)
     cost: dict[str, Decimal] | None = None

@@ -43,8 +43,9 @@ class Match(Struct, frozen=True):
     """The first match of the pattern in a field.
 
     ``run`` is the number of the run in the collection that was searched. ``turn`` is the number of the message in its
-    transcript, from 0; ``call`` and ``name`` are those of the tool call, if it is in one. ``text`` is the match with
-    the words around it. ``line`` is the line of a Markdown file, from 1; None in other files, and where it is unknown.
+    transcript, from 0; ``call`` and ``name`` are those of the tool call, if it is in one; of a text inside a call,
+    ``call`` is that one. ``text`` is the match with the words around it. ``line`` is the line of a Markdown file, from
+    1; None in other files, and where it is unknown.
     """
 
     run: int
@@ -149,7 +150,7 @@ def _matches_in(number: int, entry: RunEntry, run: RecordedRun, pattern: TextPat
                 continue
             if (span := pattern.find(text.text)) is not None:
                 last = (id(part), text.field)
-                call, name = (part.id, part.name) if isinstance(part, ToolCall) else (None, None)
+                call, name = (part.id, part.name) if isinstance(part, ToolCall) else (part.parent, None)
                 if lines is None and suffix_of(entry.source) == MARKDOWN:
                     with open_path(entry.source) as file:
                         lines = MarkdownLines(file.read().decode("utf-8-sig", "replace"), run.transcript)

@@ -154,6 +154,9 @@ class _Session:
                 return True
             case "event_msg" if payload:
                 return self._event(payload, time)
+            case "compacted" if summary := nonempty(payload, "message"):
+                self._messages.message("user", summary, injected="compaction")
+                return "replacement_history" not in payload
             case "thread.started":
                 unread = {name: value for name, value in fields.items() if name not in ("type", "thread_id")}
                 self._session = {"id": fields.get("thread_id"), **unread}

@@ -129,9 +129,7 @@ class _Trace:
         for run in self._runs:
             lost += run.parent is not None and run.parent not in self._by_id
             tool = self._tool_around(run)
-            if tool not in levels:
-                levels[tool] = Level(self._by_id[tool] if tool is not None else None)
-            if not levels[tool].take(run):
+            if not levels.setdefault(tool, Level(is_nested=tool is not None)).take(run):
                 others[run.kind] += 1
         main = levels.pop(None)
         root = next((run for run in self._runs if run.parent not in self._by_id), next(iter(self._runs), None))

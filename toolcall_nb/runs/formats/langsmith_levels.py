@@ -56,10 +56,9 @@ def _json_value(value: Any) -> Any:
 class Level:
     """Reads runs in the order of their beginning: `take` each. ``names`` are the ids of calls by the ids of runs."""
 
-    def __init__(self, tool: LoggedRun | None = None) -> None:
+    def __init__(self, *, is_nested: bool = False) -> None:
         self.items = LoggedItems("langsmith")
-        self.items.facts.agent = None if tool is None else tool.name
-        self._is_first = tool is None  # whether a request may repeat what was said before this trace
+        self._is_first = not is_nested  # whether a request may repeat what was said before this trace
         self.names: dict[str, str] = {}
         self._seen: Counter[str] = Counter()  # messages by content
         self._open: dict[str, tuple[str, str]] = {}  # name and arguments of calls without a result
@@ -118,7 +117,9 @@ class Level:
             name: next((str(each[name]) for each in details if each.get(name)), None) for name in ("model", "reason")
         }
         model = known["model"] or nonempty(run.outputs, "model")
-        self.items.model = model or nonempty(get(run.fields.get("extra"), "metadata"), "ls_model_name")
+        metadata = get(run.fields.get("extra"), "metadata")
+        self.items.model = model or nonempty(metadata, "ls_model_name")
+        self.items.facts.agent = self.items.facts.agent or nonempty(metadata, "lc_agent_name")
         ids = (nonempty(get(message, "response_metadata"), "id") for message in answers)
         facts: Object = {"began": run.began, "ended": run.ended, "response_id": next(filter(None, ids), None)}
         self.items.use(_usage(answers, run.outputs), _COUNTS, finish_reason=known["reason"], **facts)
