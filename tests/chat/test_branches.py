@@ -237,3 +237,107 @@ def test_retry_sends_the_files_again() -> None:
     first, second = (messages[-1].parts for messages in model.asked)
     assert first == second
     assert len(first) == 2
+
+
+# Steps and nested calls ---------------------------------------------------------------------------------------------
+
+
+class _Agent(_Listening):
+    """An agent whose one reply has two steps: a call that failed, with calls inside of it, then an answer."""
+
+    may_run_calls = True
+
+    def stream(self, messages: Any, tools: Any) -> list[ev.Event]:
+        self.asked.append([*messages])
+        if len(self.asked) > 1:
+            return super().stream(messages, tools)
+        return [
+            ev.TextStart("1"),
+            ev.TextDelta("1", "I ask."),
+            ev.ToolInputAvailable("outer", "ask", {}),
+            ev.StartStep(parent="outer", agent="inner"),
+            ev.TextStart("i", parent="outer"),
+            ev.TextDelta("i", "Inside.", parent="outer"),
+            ev.ToolLog("outer", "half"),
+            ev.ToolInputAvailable("first", "forecast", {"city": "Porto"}, tool_metadata={"parent": "outer"}),
+            ev.ToolOutputAvailable("first", 21),
+            ev.ToolInputAvailable("second", "forecast", {"city": "Lisbon"}, tool_metadata={"parent": "outer"}),
+            ev.ToolOutputAvailable("second", 24),
+            ev.FinishStep(parent="outer", model="m-0"),
+            ev.ToolOutputError("outer", "too late"),
+            ev.FinishStep(model="m-1", response_id="r-1"),
+            ev.StartStep(),
+            ev.TextStart("2"),
+            ev.TextDelta("2", "It failed."),
+            ev.Finish(finish_reason="stop", message_metadata={"model": "m-2"}),
+        ]
+
+
+def test_a_fork_before_an_inner_call_has_the_outer_call_as_it_was_then() -> None:
+    chat = Chat(_Agent(), tools=[forecast])
+    chat.send("?")
+    assert chat.calls["outer"].error == "too late"
+    fork = chat.fork("second")
+    outer, first = fork.calls.values()
+    assert (outer.state, outer.error, outer.log, outer.seconds) == (State.INTERRUPTED, None, "", None)
+    assert (first.state, first.output, first.parent) == (State.OUTPUT_AVAILABLE, 21, "outer")
+    assert [
+        (start.parent, start.agent, start.model, start.response_id) for start in fork.transcript[1].step_starts
+    ] == [("outer", "inner", None, None)]  # the replies of both steps were cut
+    assert [part.text for part in fork.transcript[1].parts if part.parent == "outer" and hasattr(part, "text")] == [
+        "Inside."
+    ]
+
+
+def test_a_fork_keeps_what_is_known_of_the_steps_before_it() -> None:
+    first = [ev.ToolInputAvailable("1", "forecast", {"city": "Porto"}), ev.FinishStep(response_id="r-1")]
+    second = [ev.ToolInputAvailable("2", "forecast", {"city": "Porto"}), ev.FinishStep(response_id="r-2")]
+    replies = iter([first, second, [ev.TextDelta("1", "Done.")]])
+    chat = Chat(_Replies(replies), tools=[forecast])
+    chat.send("?")
+    assert [step.response_id for step in chat.fork("2").transcript[1].steps] == ["r-1"]
+
+
+class _Replies(_Listening):
+    def __init__(self, replies: Any) -> None:
+        super().__init__()
+        self._replies = replies
+
+    def stream(self, messages: Any, tools: Any) -> list[ev.Event]:
+        self.asked.append([*messages])
+        reply: list[ev.Event] = next(self._replies)
+        return reply
+
+
+def test_a_call_that_goes_on_keeps_its_step_and_the_steps_before_it() -> None:
+    def known(name: str, tokens: int) -> ev.FinishStep:
+        return ev.FinishStep(response_id=name, usage={"inputTokens": tokens})
+
+    def call(call_id: str) -> ev.ToolInputAvailable:
+        return ev.ToolInputAvailable(call_id, "forecast", {"city": "Porto"})
+
+    text = [ev.TextStart("t"), ev.TextDelta("t", "And:"), ev.TextEnd("t")]
+    replies = [[call("1"), known("r-1", 1)], [call("2"), *text, call("3"), *text, known("r-2", 2)]]
+    answers = [[ev.TextDelta("1", "Done.")], [ev.TextDelta("1", "Again."), known("r-3", 4)]]
+    model = _Replies(iter([*replies, *answers]))
+    chat = Chat(model, tools=[forecast])
+    chat.send("?")
+    chat.rerun("2", {"city": "Lisbon"}, go_on=True)
+    steps = chat.transcript[-1].steps
+    assert [(step.response_id, step.text, [(call.id, call.output) for call in step.calls]) for step in steps] == [
+        ("r-1", "", [("1", 21)]),
+        ("r-2", "And:", [("2", 24), ("3", 21)]),
+        ("r-3", "Again.", []),
+    ]
+    assert chat.usage == {"inputTokens": 7} == chat.transcript[-1].metadata["usage"]
+    assert [len(step.calls) for step in model.asked[-1][-1].steps] == [1, 2]
+
+
+def test_the_model_never_sees_an_inner_call_so_the_chat_cannot_go_on_from_it() -> None:
+    chat = Chat(_Agent(), tools=[forecast])
+    chat.send("?")
+    before = chat.transcript
+    with pytest.raises(UsageError, match="'second' ran inside of 'outer'"):
+        chat.rerun("second", go_on=True)
+    assert chat.transcript is before
+    assert chat.rerun("second", {"city": "Porto"}).after.output == 21

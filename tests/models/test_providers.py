@@ -26,6 +26,7 @@ from toolcall_nb.core.transcript import (
     ReasoningPart,
     SourceUrlPart,
     State,
+    StepStart,
     TextPart,
     ToolCall,
     Transcript,
@@ -34,7 +35,7 @@ from toolcall_nb.errors import MissingPackageError, ModelError, UsageError, inst
 from toolcall_nb.models import model, model_names
 from toolcall_nb.models.config import Config
 from toolcall_nb.models.providers import ProviderModel, building, catalog
-from toolcall_nb.models.providers.history import history_of
+from toolcall_nb.models.providers.history import endpoint_of, history_of
 from toolcall_nb.tools import Tool, as_tool
 
 __all__ = ["one_ssl_context"]
@@ -479,19 +480,32 @@ def test_text_after_the_calls_is_sent_after_their_results() -> None:
     ]
 
 
-def test_the_beginnings_of_the_responses_are_recorded() -> None:
+URL = "https://example.org/v1"
+
+
+def test_the_steps_of_a_message_are_its_responses_and_hold_what_the_provider_needs_back() -> None:
     parts = (call("1"), call("2"), TextPart("b"), call("3"))
-    kinds = [
-        [part.part_kind for part in message.parts]
-        for message in history_of([*hello(), Message("assistant", parts, metadata={"responses": [{"part": 1}]})])
-    ]
+    state = {"provider": "openai", "system": "azure", "endpoint": endpoint_of(URL), "details": {"store": True}}
+    second = StepStart(at=1, model="gpt-5", response_id="resp_2", provider_metadata=state)
+    history = history_of([*hello(), Message("assistant", parts, step_starts=(StepStart(), second))], "openai", URL)
+    kinds = [[part.part_kind for part in message.parts] for message in history]
     assert kinds[1:] == [["tool-call"], ["tool-return"], ["tool-call", "text", "tool-call"], ["tool-return"] * 2]
+    first, response = history[1], history[3]
+    assert (first.provider_response_id, first.provider_name) == (None, None)
+    assert (response.model_name, response.provider_response_id, response.provider_name) == ("gpt-5", "resp_2", "openai")
+    assert (response.canonical_system, response.provider_url, response.provider_details) == (
+        *("azure", URL),
+        {"store": True},
+    )
+    elsewhere = history_of([*hello(), Message("assistant", parts, step_starts=(StepStart(), second))], "openai", "x:")
+    assert elsewhere[3].provider_url == ""
 
 
-@pytest.mark.parametrize("told", ["x", [0], [{"part": place} for place in (-1, 99, "1", True, None)], [{}], None])
-def test_invalid_records_of_responses_are_ignored(told: Any) -> None:
-    message = Message("assistant", (call("1"), TextPart("b")), metadata={"responses": told})
-    assert len(history_of([*hello(), message])) == 5
+@pytest.mark.parametrize("odd", [{"provider": 7}, {"details": "x", "system": []}, {"endpoint": {}}, {"else": 1}])
+def test_an_odd_state_of_a_step_is_ignored(odd: dict[str, Any]) -> None:
+    message = Message("assistant", (call("1"), TextPart("b")), step_starts=(StepStart(provider_metadata=odd),))
+    responses = [each for each in history_of([*hello(), message]) if each.kind == "response"]
+    assert [(each.provider_name, each.provider_url, each.provider_details) for each in responses] == [(None,) * 3]
 
 
 def test_a_native_call_is_sent_back_with_its_result_to_its_provider_only() -> None:

@@ -60,10 +60,9 @@ def our_bodies(
 
 def _going_on(messages: Sequence[Message], events: Sequence[ev.Event]) -> Sequence[ev.Event]:
     """Returns the events of a further step, which continues the transcript's last message, as in a chat."""
-    is_first = messages[-1].role == "user"
-    return (
-        events if is_first else [event for event in events if not isinstance(event, ev.Start) or event.message_metadata]
-    )
+    if messages[-1].role == "user":
+        return events
+    return [ev.StartStep(), *(event for event in events if not isinstance(event, ev.Start) or event.message_metadata)]
 
 
 def _with_results(events: Sequence[ev.Event]) -> tuple[Message, ...]:

@@ -137,6 +137,7 @@ class _Reader:
         self.results: list[RecordedResult] = []
         self.reply_messages: set[int] = set()
         self._whole_inputs: set[str] = set()  # the calls whose input is complete
+        self._asked_about: set[str] = set()  # the calls that a person was asked about
         self._run_elsewhere: set[str] = set()  # the calls that the model's side runs
         self._is_whole = is_whole
         self._boundary: list[Event] = []  # the end of a step, and the beginning of one that needed no request
@@ -227,12 +228,16 @@ class _Reader:
         if self._open is not None and self._open.members.get("may_run_calls"):
             is_queue = isinstance(event, ev.ToolExecution) and event.status == "queued"
             return not isinstance(event, ev.Status) and not is_queue
+        if isinstance(event, ev.ToolApprovalRequest):
+            self._asked_about.add(event.tool_call_id)
         if isinstance(event, ev.ToolExecution | ev.ToolLog | ev.Status | ev.ToolApprovalRequest):
             return False
         if isinstance(event, ev.TextStart | ev.TextDelta | ev.TextEnd):
             return not event.id.startswith("report-")
         if isinstance(event, ev.ToolInputAvailable):
             self._whole_inputs.add(event.tool_call_id)
+            if event.tool_call_id in self._asked_about:
+                return False  # a person has changed it
         if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable) and event.provider_executed:
             self._run_elsewhere.add(event.tool_call_id)
         if isinstance(event, ev.ToolInputError):
