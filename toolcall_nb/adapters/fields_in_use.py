@@ -54,7 +54,7 @@ class FieldsInUse(Struct, frozen=True, eq=False):
         return found
 
     def _look(self, item: Mapping[str, Any], path: str, latest: bool, found: list[tuple[str, Any, bool]]) -> None:
-        fields = self._of_kind(item) if self.kinds else self
+        fields = self._of_kind(item.get("type")) if self.kinds else self
         if fields is None or (fields.needs and not fields.needs & item.keys()):
             return
         names, latest = fields.names, latest or fields.is_snapshot
@@ -66,16 +66,16 @@ class FieldsInUse(Struct, frozen=True, eq=False):
                 found.append((f"{path}{name}", value, latest))
                 continue
             head = path if inner.is_envelope else f"{path}{name}."
-            for each in value if isinstance(value, list | tuple) else (value,):
+            for each in value if isinstance(value, (list, tuple)) else (value,):
                 if type(each) is dict or isinstance(each, Mapping):
                     inner._look(each, head, latest or inner.is_snapshot, found)
 
-    def _of_kind(self, item: Mapping[str, Any]) -> FieldsInUse | None:
-        kind = item.get("type")
-        if not isinstance(kind, str):
-            return None
+    def _of_kind(self, kind: Any) -> FieldsInUse | None:
+        exact = self.kinds.get(kind) if isinstance(kind, str) else None
+        if exact is not None or not isinstance(kind, str):
+            return exact
         by_end = (each for name, each in self.kinds.items() if name[0] == "*" and kind.endswith(name[1:]))
-        return self.kinds.get(kind) or next(by_end, None)
+        return next(by_end, None)
 
 
 _NEVER_KEPT = frozenset(" ".join(TRANSPORT.values()).split())
