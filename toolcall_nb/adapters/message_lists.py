@@ -18,7 +18,7 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import get, object_fields
 
 
-class Turn(Adapter, Protocol):
+class TurnAdapter(Adapter, Protocol):
     """The adapter of a turn of the assistant."""
 
     message: Assembler
@@ -27,7 +27,7 @@ class Turn(Adapter, Protocol):
         """Ends a reply and begins the next one of the same message."""
 
 
-_T = TypeVar("_T", bound=Turn)
+_T = TypeVar("_T", bound=TurnAdapter)
 
 
 class Turns(Generic[_T]):
