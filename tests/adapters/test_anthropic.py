@@ -124,6 +124,25 @@ def test_the_message_has_id_model_and_usage() -> None:
     assert message.metadata == {"model": "claude-x", "usage": usage}
 
 
+def test_the_requests_that_compacted_the_context_count_too() -> None:
+    iterations = [
+        {"type": "compaction", "input_tokens": 100, "output_tokens": 20, "cache_read_input_tokens": 50},
+        {"type": "message", "input_tokens": 10, "output_tokens": 7},
+        {"type": "advisor_message", "model": "claude-y", "input_tokens": 1_000, "output_tokens": 1_000},
+    ]
+    usage = {"output_tokens": 7, "output_tokens_details": {"thinking_tokens": 3}, "iterations": iterations}
+    [message] = read_items([_start(), *_text(0, "Hi"), *_end("end_turn", usage)]).messages
+    assert message.metadata["usage"] == {
+        "inputTokens": 160,
+        "outputTokens": 27,
+        "totalTokens": 187,
+        "cachedInputTokens": 50,
+        "reasoningTokens": 3,
+    }
+    [step] = message.steps
+    assert (step.start.provider_metadata or {})["anthropic"]["usage.iterations"] == iterations
+
+
 def test_arguments_stream_as_they_are_written() -> None:
     deltas = [event for event in read_events(_STREAM) if isinstance(event, ev.ToolInputDelta)]
     assert [delta.input_text_delta for delta in deltas if delta.tool_call_id == "toolu_2"] == ['{"query": "ca', 'ts"}']

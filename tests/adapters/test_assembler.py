@@ -36,6 +36,50 @@ def test_a_message_begins_once_and_ends_once() -> None:
     assert message.close() == []
 
 
+def test_of_a_single_step_the_model_and_the_usage_are_facts_of_the_message() -> None:
+    message = Assembler()
+    message.start()
+    message.describe("m", {"inputTokens": 2}, "r1")
+    message.keep("p", "tier", "fast")
+    step, finish = message.close()
+    assert step == ev.FinishStep(response_id="r1", provider_metadata={"p": {"tier": "fast"}})
+    assert finish == ev.Finish(message_metadata={"model": "m", "usage": {"inputTokens": 2}})
+
+
+def test_each_step_has_its_own_facts_and_the_message_their_sums() -> None:
+    message = Assembler()
+    events = message.text("a")
+    message.describe("m", {"inputTokens": 2}, "r1")
+    message.reason = "length"
+    events += [*message.next_step(), *message.text("b")]
+    message.describe("n", {"inputTokens": 3}, "r2")
+    first, second, finish = [event for event in [*events, *message.close()] if isinstance(event, _ENDS)]
+    assert first == ev.FinishStep(model="m", usage={"inputTokens": 2}, finish_reason="length", response_id="r1")
+    assert second == ev.FinishStep(model="n", usage={"inputTokens": 3}, response_id="r2")
+    assert finish == ev.Finish(message_metadata={"model": "n", "usage": {"inputTokens": 5}})
+
+
+_ENDS = (ev.FinishStep, ev.Finish)
+
+
+def test_a_step_does_not_end_before_it_has_begun() -> None:
+    message = Assembler()
+    assert message.next_step() == []
+    message.text("a")
+    assert [type(event) for event in message.next_step()] == [ev.TextEnd, ev.FinishStep, ev.StartStep]
+    assert message.next_step() == []
+
+
+def test_results_of_the_callers_tools_end_a_reply_and_those_of_the_provider_do_not() -> None:
+    message = Assembler()
+    message.begin_call(0, "a", "search", provider_executed=True)
+    message.begin_call(1, "b", "f")
+    assert (message.output("a", 1), message.has_results)[1] is False
+    assert (message.output("b", 1), message.has_results)[1] is True
+    message.next_step()
+    assert message.has_results is False
+
+
 def test_an_empty_stream_is_an_empty_message() -> None:
     assert Assembler().close() == [ev.Start(), ev.Finish()]
 
@@ -90,9 +134,9 @@ def test_several_calls_may_grow_at_the_same_time() -> None:
 def test_a_missing_or_repeated_call_id_is_replaced() -> None:
     message = Assembler()
     ids: list[Any] = [None, None, "a", "a", "call_1"]
-    for key, call_id in enumerate(ids):
-        message.begin_call(key, call_id, "t")
+    calls = _read(*(message.begin_call(key, call_id, "t") for key, call_id in enumerate(ids))).messages[0].calls
     assert [message.id_of(key) for key in range(5)] == ["call_1", "call_2", "a", "a-2", "call_1-2"]
+    assert [call.provider_id for call in calls] == [None, None, None, "a", "call_1"]
 
 
 def test_results_for_a_repeated_id_go_to_its_open_calls_in_order() -> None:

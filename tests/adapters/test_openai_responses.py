@@ -97,7 +97,7 @@ def test_several_responses_in_sequence_are_steps_of_one_message() -> None:
     ]
     (message,) = read_items([*_STREAM, *second]).messages
     assert [type(part).__name__ for part in message.parts] == ["ReasoningPart", "TextPart", "ToolCall", "TextPart"]
-    assert message.metadata["usage"]["inputTokens"] == 20
+    assert [(step.response_id, (step.usage or {})["inputTokens"]) for step in message.steps] == [("r1", 10), ("r2", 10)]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import pytest
 from tests.support import raw_calls, recordings
 from tests.support.amazon_event_stream import event_stream_items
 from tests.support.corpora import corpus
+from tests.support.planted_fields import SAID_ELSEWHERE, unkept_fields
 from tests.support.raw_calls import RawCall
 from tests.support.recordings import Recording
 from toolcall_nb.adapters import events_of
@@ -90,6 +91,11 @@ def test_a_recorded_stream_is_read_with_the_calls_and_the_text_that_it_holds(rec
 
 def _squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.parametrize("recording", _STREAMS, ids=str)
+def test_a_field_that_is_planted_into_a_recorded_stream_is_kept(recording: Recording) -> None:
+    assert unkept_fields(_items(recording), _read, SAID_ELSEWHERE) == []
 
 
 @pytest.mark.parametrize("recording", _OF_STRICT, ids=str)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.common_events import Sources, custom_part_event, error_event
+from toolcall_nb.adapters.common_events import Sources, add_counts, custom_part_event, error_event
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import MISSING, Event, Json, Object
+from toolcall_nb.core.events import LEFT_OUT, MISSING, Event, Json, Object
 from toolcall_nb.core.run_outcome import COMPLETE_REASONS, cut_off_error
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value
 from toolcall_nb.core.text import well_formed
 
 NO_JSON = "The arguments of a tool call are no valid JSON."
+MOST_VALUES = 20
+"""The most values of one field that `Assembler.keep_unread` keeps."""
 
 
 class _Block(Struct):
@@ -48,14 +51,27 @@ class Assembler:
     ``key`` that the adapter chooses (an index, an id), and any number may be open. Their arguments are JSON text that
     grows, or a value. A call without an id gets the id ``call_N``. A call with the id of another call gets a new id,
     so that no call is lost. Arguments that the end of the reply may have cut off (`end_call`) are complete when the
-    message goes on, or ends with a ``reason`` of `COMPLETE_REASONS`. ``reason`` and ``metadata`` go into ``finish``;
-    ``sources`` numbers the message's sources.
+    message goes on, or ends with a ``reason`` of `COMPLETE_REASONS`. ``sources`` numbers the message's sources.
+
+    A message has a step for each reply: `next_step` begins another one. `describe` and `keep` say what is known of the
+    step, and ``reason`` why it ended. ``has_results`` tells whether calls of the step have results of the caller's own
+    tools, so that what the model writes next is another reply. The metadata of the message, in ``finish``, are the sums
+    of the usage, the last model, and ``metadata``. For a single step they suffice: its ``finish-step`` says the rest.
     """
 
     def __init__(self) -> None:
         self.reason: str | None = None
         self.metadata: Object = {}
         self.sources = Sources()
+        self.has_results = False
+        self._citations: set[str] = set()
+        self._facts: Object = {}  # of the step, by the names of `toolcall_nb.core.events.FinishStep`
+        self._kept: dict[tuple[str, str, bool], list[Json]] = {}  # of the step: the values of other fields
+        self._model: str | None = None
+        self._usages: list[Object] = []
+        self._too_many: dict[str, int] = {}  # the number of values that were not kept, by field
+        self._is_at_start = True  # of a step: nothing of it has come
+        self._has_steps = False
         self._has_begun = False
         self._has_ended = False
         self._block: _Block | None = None
@@ -70,6 +86,7 @@ class Assembler:
 
     def start(self, message_id: str | None = None, role: str | None = None) -> list[Event]:
         """Begins the message, if it has not begun. Any other event begins it too."""
+        self._is_at_start = False
         if self._has_begun:
             return self.complete_calls() if self._awaiting else []
         self._has_begun = True
@@ -83,17 +100,48 @@ class Assembler:
         begins = [] if self._has_begun else self.start()
         ends = [*begins, *ends, *self._end_awaiting(self.reason in COMPLETE_REASONS)]
         self._has_ended = True
-        return [*ends, ev.Finish(finish_reason=self.reason, message_metadata=self.metadata or None)]
+        step = self._end_step()
+        usage = add_counts(self._usages)
+        metadata = {**({"model": self._model} if self._model else {}), **({"usage": usage} if usage else {})}
+        if not self._has_steps:
+            step = replace(step, model=None, usage=None)
+        ends += [step] if self._has_steps or step != ev.FinishStep() else []
+        for name, count in self._too_many.items():
+            ends.append(ev.Diagnostic(f"The field {name!r} had {count} more values.", LEFT_OUT))
+        return [*ends, ev.Finish(finish_reason=self.reason, message_metadata={**metadata, **self.metadata} or None)]
 
-    def describe(self, model: str | None = None, usage: Mapping[str, int] | None = None) -> None:
-        """Adds the model and the token counts to the metadata; an empty value changes nothing."""
-        if model:
-            self.metadata["model"] = model
-        if usage:
-            self.metadata["usage"] = usage
+    def describe(
+        self, model: str | None = None, usage: Mapping[str, int] | None = None, response_id: str | None = None
+    ) -> None:
+        """Adds the model, the token counts and the provider's id of the step; an empty value changes nothing."""
+        facts = {"model": model, "usage": usage, "response_id": response_id}
+        self._facts |= {name: value for name, value in facts.items() if value}
+
+    def keep(self, provider: str, name: str, value: Any) -> None:
+        """Keeps a field of the provider that has no other place, with the step. Equal values are kept once."""
+        values = self._kept.setdefault((provider, name, False), [])
+        json_value = as_json_value(value)
+        values += [json_value] if json_value not in values else []
+
+    def keep_unread(self, provider: str, unread: Iterable[tuple[str, Any, bool]]) -> None:
+        """Keeps the fields that `toolcall_nb.adapters.fields_in_use.FieldsInUse.unread` finds.
+
+        Of a field with very many values, the number of the others is reported.
+        """
+        for path, value, is_latest in unread:
+            values = self._kept.setdefault((provider, path, is_latest), [])
+            if value in values:  # as in most chunks of a stream
+                continue
+            json_value = as_json_value(value)
+            if is_latest:
+                values[:] = [json_value]
+            elif len(values) < MOST_VALUES:
+                values += [json_value] if json_value not in values else []
+            else:
+                self._too_many[path] = self._too_many.get(path, 0) + 1
 
     def other(self, event: Event | None) -> list[Event]:
-        """Adds a source, a file, a step or the like between the blocks; None adds nothing. An error ends the calls."""
+        """Adds a source, a file or the like between the blocks; None adds nothing. An error ends the calls."""
         if event is None:
             return []
         ends = self.end_calls() if isinstance(event, ev.Error) else []
@@ -104,8 +152,30 @@ class Assembler:
         return self.other(custom_part_event(provider, kind, content))
 
     def next_step(self) -> list[Event]:
-        """Ends a step of the message and begins the next one."""
-        return [*self.other(ev.FinishStep()), ev.StartStep()]
+        """Ends a step of the message and begins the next one; does nothing at the beginning of a step."""
+        if self._is_at_start:
+            return []
+        ends = [*self.start(), *self.end_block()]
+        self._has_steps = True
+        ends.append(self._end_step(reason=self.reason))
+        self.reason, self.has_results, self._is_at_start = None, False, True
+        return [*ends, ev.StartStep()]
+
+    def _end_step(self, reason: str | None = None) -> ev.FinishStep:
+        """Returns what is known of the step, and forgets it."""
+        all_values: dict[str, dict[str, list[Json]]] = {}
+        for (provider, name, _), values in self._kept.items():
+            others = all_values.setdefault(provider, {}).setdefault(name, [])
+            others += [value for value in values if value not in others]
+        kept = {
+            provider: {name: values[0] if len(values) == 1 else values for name, values in fields.items()}
+            for provider, fields in all_values.items()
+        }
+        step = ev.FinishStep(finish_reason=reason, provider_metadata=kept or None, **self._facts)
+        self._model = step.model or self._model
+        self._usages += [step.usage] if step.usage else []
+        self._facts, self._kept = {}, {}
+        return step
 
     def fail(self, sender: str, error: Any) -> list[Event]:
         """Adds an error that ``sender`` sent; it is the reason why the message ends."""
@@ -177,6 +247,15 @@ class Assembler:
         self._block.after.append(event)
         return []
 
+    def cite(self, provider: str, citation: Any, source: Event | None) -> list[Event]:
+        """Adds the source of a citation, as `after_block` does; a further citation of the same source is kept."""
+        text = as_json_text(citation)
+        is_new = text not in self._citations
+        self._citations.add(text)
+        if source is None and is_new:
+            self.keep(provider, "citations", citation)
+        return self.after_block(source) if source is not None else []
+
     def _grow(
         self, is_text: bool, delta: str, key: Any, metadata: Object | None, *, opens: bool = False
     ) -> list[Event]:
@@ -198,7 +277,9 @@ class Assembler:
         """Begins a call, unless ``key`` is known. ``fields``: further fields of its start."""
         if key in self._calls:
             return []
-        call = self._calls[key] = _Call(self._unique_id(call_id), name, fields)
+        own_id = self._unique_id(call_id)
+        fields |= {"provider_id": call_id} if call_id and own_id != call_id else {}
+        call = self._calls[key] = _Call(own_id, name, fields)
         self._register(call, call_id)
         return [*self.start(), *self.end_block(), ev.ToolInputStart(call.id, name, **fields)]
 
@@ -319,6 +400,7 @@ class Assembler:
             return []
         begins = self.complete_calls() if call in self._awaiting else []
         call.has_ended = not getattr(event, "preliminary", None)
+        self.has_results = self.has_results or not call.fields.get("provider_executed")
         return [*begins, event if event.tool_call_id == call.id else replace(event, tool_call_id=call.id)]
 
     def rename_call(self, key: Any, call_id: str) -> list[Event]:

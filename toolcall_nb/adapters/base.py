@@ -67,10 +67,23 @@ def one_or_list(is_message: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 class MessageAdapter:
-    """Base of adapters that collect one assistant message. Subclasses add `Adapter.take`."""
+    """Base of adapters that collect one assistant message. Subclasses add `Adapter.take`.
+
+    ``replies`` is the number of replies before this one, for the keys of calls that each reply counts from 0.
+    """
 
     def __init__(self) -> None:
         self.message = Assembler()
+        self.replies = 0
+
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+        self.replies += 1
+        return self.message.next_step()
+
+    def begin_reply(self) -> list[Event]:
+        """Begins a reply: the message, or its next step after a reply that has ended."""
+        return [*(self.next_step() if self.message.reason is not None else ()), *self.message.start()]
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
+from toolcall_nb.adapters.fields_in_use import FieldsInUse, in_use
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
 from toolcall_nb.core.contents import json_piece, read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
@@ -47,6 +48,25 @@ _USAGE = {
     "cachedInputTokens": "cacheReadInputTokens",
     "cacheWriteTokens": "cacheWriteInputTokens",
 }
+_USED_OF_BLOCK = in_use(
+    "text citation",
+    needs="text toolUse toolResult reasoningContent citationsContent citation",
+    toolUse=in_use("toolUseId name input"),
+    toolResult=in_use("toolUseId content status"),
+    reasoningContent=in_use("text signature redactedContent", reasoningText=in_use("text signature")),
+    citationsContent=in_use("content citations"),
+    envelope=True,
+)
+_USED = in_use(
+    "stopReason message originalMessage",
+    delta=_USED_OF_BLOCK,
+    start=_USED_OF_BLOCK,
+    output=in_use(envelope=True, message=in_use(envelope=True, content=_USED_OF_BLOCK)),
+    usage=in_use("inputTokens outputTokens totalTokens cacheReadInputTokens cacheWriteInputTokens", snapshot=True),
+    envelope=True,
+)
+"""The fields of an event, and of a complete reply."""
+_USED_OF_ITEM = FieldsInUse(frozenset(), dict.fromkeys(_ITEMS, _USED))
 
 
 class _Block(Struct):
@@ -68,10 +88,15 @@ class BedrockAdapter(MessageAdapter):
         """Returns the events of one item."""
         kind = next((key for key in _ITEMS if isinstance(get(item, key), Mapping)), None)
         event: Mapping[str, Any] = as_mapping(item)[kind] if kind else {}
+        events = self._read(kind, event, item)
+        self.message.keep_unread("bedrock", _USED_OF_ITEM.unread(as_mapping(item) if kind else {}))
+        return events
+
+    def _read(self, kind: str | None, event: Mapping[str, Any], item: Any) -> list[Event]:
         index = event.get("contentBlockIndex") if isinstance(event.get("contentBlockIndex"), int) else None
         match kind:
             case "messageStart":
-                return [] if self._blocks else self.message.start()
+                return [] if self._blocks else self.begin_reply()
             case "contentBlockStart":
                 return [*self._stop(index), *self._begin(index, as_mapping(event.get("start")))]
             case "contentBlockDelta":
@@ -91,6 +116,8 @@ class BedrockAdapter(MessageAdapter):
         """Returns the events of a complete reply."""
         events = self.blocks(as_mapping(as_mapping(reply.get("output")).get("message")))
         self._describe(reply)
+        self.message.describe(response_id=get(reply.get("ResponseMetadata"), "RequestId", str))
+        self.message.keep_unread("bedrock", _USED.unread(reply))
         return [*events, *self.close()]
 
     def blocks(self, message: Mapping[str, Any]) -> list[Event]:
@@ -195,7 +222,7 @@ class BedrockAdapter(MessageAdapter):
         else:
             document_index = next((as_mapping(value).get("documentIndex") for value in location.values()), None)
             source = self.message.sources.document([url, document_index], "text/plain", title or url, metadata)
-        return self.message.after_block(source)
+        return self.message.cite("bedrock", citation, source)
 
 
 def _file(block: Mapping[str, Any]) -> Event | None:
@@ -205,7 +232,8 @@ def _file(block: Mapping[str, Any]) -> Event | None:
             source = as_mapping(content.get("source"))
             kind = get(content, "format", str) or "*"
             media_type = _TEXTS.get(kind) or pattern.format(kind)
-            return file_event(media_type, source.get("bytes"), get(source.get("s3Location"), "uri", str))
+            url = get(source.get("s3Location"), "uri", str)
+            return file_event(media_type, source.get("bytes"), url, filename=get(content, "name", str))
     return None
 
 

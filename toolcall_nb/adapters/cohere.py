@@ -10,6 +10,7 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import error_event, unknown_item, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, object_type, type_name
 
@@ -33,6 +34,18 @@ _USAGE = {
     "cachedInputTokens": "cached_tokens",
 }
 _PLAN = "plan"
+_USED_OF_REPLY = in_use(
+    "id finish_reason error",
+    usage=in_use("cached_tokens", tokens=in_use("input_tokens output_tokens"), snapshot=True),
+    message=in_use(
+        "tool_plan citations",
+        content=in_use("text thinking", needs="text thinking"),
+        tool_calls=in_use("id", function=in_use("name arguments"), envelope=True),
+        envelope=True,
+    ),
+    envelope=True,
+)
+_USED = in_use("id", delta=_USED_OF_REPLY)
 
 
 class CohereAdapter(MessageAdapter):
@@ -41,20 +54,28 @@ class CohereAdapter(MessageAdapter):
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
         chunk = object_fields(item)
+        events = self._read(chunk)
+        if events is None:
+            return unknown_item(COHERE_CHAT.title, chunk or item)
+        self.message.keep_unread("cohere", _USED.unread(chunk))
+        return events
+
+    def _read(self, chunk: Mapping[str, Any]) -> list[Event] | None:
+        """Returns the events of an item; None for one of another type."""
         index, delta = chunk.get("index"), as_mapping(chunk.get("delta"))
         index = index if isinstance(index, int) else None
         message = as_mapping(delta.get("message"))
         match get(chunk, "type", str):
             case "message-start":
-                return self.message.start(get(chunk, "id", str))
+                return self._start(chunk)
             case "content-start" | "content-delta":
                 return self._content(index, message.get("content"))
             case "tool-plan-delta":
                 return self.message.reasoning(get(message, "tool_plan", str) or "", _PLAN)
             case "tool-call-start" | "tool-call-delta":
-                return self._call(("call", index), as_mapping(message.get("tool_calls")))
+                return self._call(("call", self.replies, index), as_mapping(message.get("tool_calls")))
             case "tool-call-end":
-                return self.message.end_call(("call", index))
+                return self.message.end_call(("call", self.replies, index))
             case "content-end":
                 return self.message.end_block()
             case "citation-start":
@@ -63,14 +84,19 @@ class CohereAdapter(MessageAdapter):
                 return self._end(delta)
             case "citation-end" | "debug":
                 return []
-            case _:
-                return unknown_item(COHERE_CHAT.title, chunk or item)
+        return None
+
+    def _start(self, fields: Mapping[str, Any]) -> list[Event]:
+        events = self.next_step() if self.message.reason is not None else []
+        self.message.describe(response_id=get(fields, "id", str))
+        return [*events, *self.message.start(get(fields, "id", str))]
 
     def whole(self, reply: Any) -> list[Event]:
         """Returns the events of a complete reply."""
         fields = object_fields(reply)
         message = as_mapping(fields.get("message"))
-        events = self.message.start(get(fields, "id", str))
+        events = self._start(fields)
+        self.message.keep_unread("cohere", _USED_OF_REPLY.unread(fields))
         if plan := get(message, "tool_plan", str):
             events += self.message.reasoning(plan, _PLAN)
         for index, content in enumerate(get(message, "content", list) or []):
@@ -78,7 +104,10 @@ class CohereAdapter(MessageAdapter):
         for citation in get(message, "citations", list) or []:
             events += self._cite(citation)
         for index, call in enumerate(get(message, "tool_calls", list) or []):
-            events += [*self._call(("call", index), as_mapping(call)), *self.message.end_call(("call", index))]
+            events += [
+                *self._call(("call", self.replies, index), as_mapping(call)),
+                *self.message.end_call(("call", self.replies, index)),
+            ]
         return [*events, *self._end(fields), *self.close()]
 
     def _content(self, index: int | None, item: Any) -> list[Event]:
@@ -104,14 +133,14 @@ class CohereAdapter(MessageAdapter):
             source = self.message.sources.page(document.get("url"), title, metadata)
             if source is None and not document.get("url"):
                 source = self.message.sources.document(key, "text/plain", title or key, metadata)
-            events += self.message.after_block(source)
+            events += self.message.cite("cohere", citation, source)
         return events
 
     def _end(self, fields: Mapping[str, Any]) -> list[Event]:
         self.message.reason = _REASONS.get(get(fields, "finish_reason", str) or "", "other")
         if usage := usage_of(as_mapping(fields.get("usage")), _USAGE):
             total = usage.get("inputTokens", 0) + usage.get("outputTokens", 0)
-            self.message.metadata["usage"] = {**usage, "totalTokens": total}
+            self.message.describe(usage={**usage, "totalTokens": total})
         error = get(fields, "error", str)
         return self.message.other(error_event("Cohere", error)) if error else []
 

@@ -21,15 +21,19 @@ def custom_part_event(provider: str, kind: str, content: Any) -> Event:
 
 
 def file_event(
-    media_type: str | None, data: Any = None, url: str | None = None, metadata: Object | None = None
+    media_type: str | None,
+    data: Any = None,
+    url: str | None = None,
+    metadata: Object | None = None,
+    filename: str | None = None,
 ) -> Event | None:
     """Returns the event of a file, given by its URL or by its content (base64 text or bytes); None for neither."""
     media_type = media_type or "application/octet-stream"
     if isinstance(data, bytes):
         data = base64.b64encode(data).decode("ascii")
     if isinstance(data, str):
-        return ev.File(f"data:{media_type};base64,{data}", media_type, metadata)
-    return ev.File(url, media_type, metadata) if isinstance(url, str) else None
+        url = f"data:{media_type};base64,{data}"
+    return ev.File(url, media_type, metadata, filename) if isinstance(url, str) else None
 
 
 def error_event(sender: str, error: Any) -> Event:

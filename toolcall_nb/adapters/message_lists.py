@@ -1,20 +1,33 @@
 """Reads lists of messages as they are sent to a provider; each assistant turn, with its tool results, is one message.
 
+Its steps are the messages of the assistant, as they are in the list.
+
 `BlockMessages` reads those of providers whose messages are made of content blocks. `Turns` is for the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
+from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Adapter
 from toolcall_nb.adapters.common_events import custom_part_event
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import get, object_fields
 
-_T = TypeVar("_T", bound=Adapter)
+
+class TurnAdapter(Adapter, Protocol):
+    """The adapter of a turn of the assistant."""
+
+    message: Assembler
+
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+
+
+_T = TypeVar("_T", bound=TurnAdapter)
 
 
 class Turns(Generic[_T]):
@@ -25,15 +38,21 @@ class Turns(Generic[_T]):
         self._turns: list[_T] = []
         self._by_call: dict[str, list[_T]] = {}
         self._is_open = False
+        self._has_reply = False
         self.events: list[Event] = []
 
-    def assistant(self, item: Any) -> None:
-        """Adds a reply of the assistant to the open turn, as an item of its adapter."""
+    def assistant(self, item: Any, *, is_reply: bool = True) -> None:
+        """Adds a reply of the assistant to the open turn, as an item of its adapter; else a piece of one.
+
+        A piece begins another reply if results have come since the last one.
+        """
         if not self._is_open:
             self._turns.append(self._begin())
-            self._is_open = True
+            self._is_open, self._has_reply = True, False
         turn = self._turns[-1]
-        events = turn.take(item)
+        is_next = turn.message.has_results or (is_reply and self._has_reply)
+        events = [*(turn.next_step() if is_next else ()), *turn.take(item)]
+        self._has_reply = is_reply
         for event in events:
             if isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError):
                 turns = self._by_call.setdefault(event.tool_call_id, [])
@@ -96,9 +115,10 @@ def prompt_events(
 class BlockMessages(Generic[_T]):
     """Reads messages with content blocks one by one: `take` each of them, then `close`; ``events`` grows.
 
-    Messages of the role ``assistant`` are read by the adapter that ``turn`` creates, each converted by ``item``. Of
-    the ``blocks`` of other messages, ``is_result`` recognises a tool result, ``result`` gives its events if it belongs
-    to a call of that turn, ``result_id`` the id of its call where it names one, and ``file`` gives the event of a file.
+    Messages of the role ``assistant`` are read by the adapter that ``turn`` creates, each converted by ``item``. Each
+    is a reply, unless ``are_replies`` is false: then a reply ends with results. Of the ``blocks`` of other messages,
+    ``is_result`` recognises a tool result, ``result`` gives its events if it belongs to a call of that turn,
+    ``result_id`` the id of its call where it names one, and ``file`` gives the event of a file.
     """
 
     def __init__(
@@ -113,10 +133,12 @@ class BlockMessages(Generic[_T]):
         result: Callable[[_T, Mapping[str, Any]], list[Event]],
         result_id: Callable[[Mapping[str, Any]], str | None] = lambda _: None,
         file: Callable[[Mapping[str, Any]], Event | None],
+        are_replies: bool = True,
     ) -> None:
         self._provider, self._assistant, self._item = provider, assistant, item
         self._blocks, self._file = blocks, file
         self._is_result, self._result, self._result_id = is_result, result, result_id
+        self._are_replies = are_replies
         self._turns = Turns(turn)
 
     @property
@@ -128,7 +150,7 @@ class BlockMessages(Generic[_T]):
         """Reads the next message. ``message_id`` and ``metadata`` are those of a message of the user or the system."""
         message = object_fields(item)
         if message.get("role") == self._assistant:
-            self._turns.assistant(self._item(message))
+            self._turns.assistant(self._item(message), is_reply=self._are_replies)
         else:
             parts = [part for block in self._blocks(message) if (part := self._prompt_part(block)) is not None]
             self._turns.other(str(message.get("role")), parts, message_id, metadata)

@@ -10,11 +10,19 @@ from typing import Any
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import file_event, unknown_item, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
 
 _REASONS = {"stop": "stop", "length": "length"}
 _USAGE = {"inputTokens": "prompt_eval_count", "outputTokens": "eval_count"}
+_USED_OF_MESSAGE = in_use(
+    "content response thinking images", tool_calls=in_use("id", function=in_use("name arguments")), envelope=True
+)
+_USED = in_use(
+    "model error done done_reason prompt_eval_count eval_count content response thinking images tool_calls",
+    message=_USED_OF_MESSAGE,
+)
 
 
 class OllamaAdapter(MessageAdapter):
@@ -31,17 +39,23 @@ class OllamaAdapter(MessageAdapter):
             return self.message.fail("Ollama", line["error"])
         if not _is_line(line):
             return unknown_item(OLLAMA_CHAT.title, line or item)
+        events = self.begin_reply()
         self.message.describe(model=get(line, "model", str))
         message = as_mapping(line.get("message")) or line
         thought, text = get(message, "thinking", str), get(message, "content", str) or get(message, "response", str)
-        events = self.message.start()
         events += self.message.reasoning(thought) if thought else []
         events += self.message.text(text) if text else []
         for image in get(message, "images", list) or []:
             events += self.message.other(file_event("image/png", image))
         for call in get(message, "tool_calls", list) or []:
             events += self._call(as_mapping(call))
+        self.message.keep_unread("ollama", _USED.unread(line))
         return [*events, *(self._end(line) if line.get("done") is True else [])]
+
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+        self._has_calls = False
+        return super().next_step()
 
     def _call(self, call: Mapping[str, Any]) -> list[Event]:
         function, key = as_mapping(call.get("function")), object()
@@ -56,7 +70,7 @@ class OllamaAdapter(MessageAdapter):
         kind = _REASONS.get(get(line, "done_reason", str) or "stop", "other")
         self.message.reason = "tool-calls" if kind == "stop" and self._has_calls else kind
         if usage := usage_of(line, _USAGE):
-            self.message.metadata["usage"] = {**usage, "totalTokens": sum(usage.values())}
+            self.message.describe(usage={**usage, "totalTokens": sum(usage.values())})
         return self.message.end_block()
 
 

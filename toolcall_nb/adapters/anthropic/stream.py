@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import add_counts, file_event, unknown_item, usage_of
-from toolcall_nb.core import events as ev
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import (
@@ -54,10 +54,43 @@ _USAGE = {
 _BLOCK_TYPES = {"signature_delta": "thinking", "citations_delta": "text"}
 """The types of blocks by deltas that do not name them."""
 
+_DELTAS = {
+    "text_delta": in_use("text"),
+    "thinking_delta": in_use("thinking"),
+    "signature_delta": in_use("signature"),
+    "input_json_delta": in_use("partial_json"),
+    "citations_delta": in_use("citation"),
+}
+_USED = in_use(
+    "content_block usage error",
+    message=in_use("id model stop_reason content usage", envelope=True, snapshot=True),
+    delta=in_use(kinds=_DELTAS, envelope=True),
+)
+_USED_AT_THE_END = in_use("usage", delta=in_use("stop_reason", envelope=True), snapshot=True)
+_USED_OF_BLOCK = in_use(
+    kinds={
+        "text": in_use("text citations"),
+        "thinking": in_use("thinking signature"),
+        "redacted_thinking": in_use("data"),
+        "tool_use": in_use("id name input caller server_name toolset_name"),
+        "*_tool_use": in_use("id name input caller server_name toolset_name"),
+        "*tool_result": in_use("tool_use_id content is_error"),
+    }
+)
+_USED_OF_USAGE = in_use(
+    "input_tokens output_tokens cache_creation_input_tokens cache_read_input_tokens",
+    output_tokens_details=in_use("thinking_tokens"),
+)
+
 
 def request_counts(usage: Mapping[str, Any]) -> dict[str, int]:
-    """Returns the ``usage`` of one request under our names."""
-    counts = usage_of(usage, _USAGE)
+    """Returns the ``usage`` of one request under our names.
+
+    The totals do not include the requests in which Anthropic compacts the context, so these are added.
+    """
+    iterations = [as_mapping(each) for each in get(usage, "iterations", list) or []]
+    compactions = [each for each in iterations if each.get("type") == "compaction"]
+    counts = add_counts(usage_of(each, _USAGE) for each in (usage, *compactions))
     if "inputTokens" in counts and "outputTokens" in counts:
         counts["totalTokens"] = counts["inputTokens"] + counts["outputTokens"]
     return counts
@@ -77,6 +110,7 @@ class _Request(Struct):
     id: str | None = None
     usage: Object = field(default_factory=dict)
     blocks: dict[Any, _Block] = field(default_factory=dict)
+    has_begun: bool = False
 
 
 class AnthropicAdapter(MessageAdapter):
@@ -88,7 +122,7 @@ class AnthropicAdapter(MessageAdapter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._requests: list[_Request] = []
+        self._request = _Request()
         self._joins = False
         self._texts = 0
 
@@ -98,7 +132,17 @@ class AnthropicAdapter(MessageAdapter):
             return []  # not dumped: each of them contains everything before it
         chunk = object_fields(item)
         index = chunk.get("index") if isinstance(chunk.get("index"), int) else None
-        match get(chunk, "type", str):
+        kind = get(chunk, "type", str) or ""
+        events = self._read(kind, chunk, index)
+        if events is None:
+            return [] if kind in _DERIVED else unknown_item(ANTHROPIC.title, chunk or item)
+        self._request.has_begun = self._request.has_begun or kind != "ping"
+        self.message.keep_unread("anthropic", (_USED_AT_THE_END if kind == "message_delta" else _USED).unread(chunk))
+        return events
+
+    def _read(self, kind: str, chunk: Mapping[str, Any], index: int | None) -> list[Event] | None:
+        """Returns the events of an item; None for one of another type."""
+        match kind:
             case "message_start":
                 return self._start(as_mapping(chunk.get("message")))
             case "content_block_start":
@@ -113,58 +157,54 @@ class AnthropicAdapter(MessageAdapter):
                 return []
             case "error":
                 return self.message.fail("Anthropic", chunk.get("error"))
-            case kind:
-                return [] if kind in _DERIVED else unknown_item(ANTHROPIC.title, chunk or item)
+        return None
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        self.message.describe(usage=add_counts(request_counts(request.usage) for request in self._requests))
         return [*self._end_request(), *self.message.close()]
 
     # The message
 
     def _start(self, message: Mapping[str, Any]) -> list[Event]:
-        message_id = get(message, "id", str)
-        if self._requests and message_id is not None and message_id == self._requests[-1].id:
+        message_id, before = get(message, "id", str), self._request
+        if before.has_begun and message_id is not None and message_id == before.id:
             return []
-        events: list[Event] = []
-        if self._requests:
-            events = [*self._end_request(), *self.message.complete_calls(), ev.FinishStep(), ev.StartStep()]
-        self._requests.append(_Request(message_id))
+        events = self.next_step() if before.has_begun else []
+        self._request.id = message_id
         events += self.message.start(message_id)
-        self.message.describe(model=get(message, "model", str))
+        self.message.describe(model=get(message, "model", str), response_id=message_id)
         for index, block in enumerate(get(message, "content", list) or []):
             events += [*self._begin(index, object_fields(block)), *self._stop(index)]
         events += self._update(message, as_mapping(message.get("usage")))
         return events if self.message.reason else [*events, *self.message.complete_calls()]  # a message that is whole
 
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+        events = [*self._end_request(), *self.message.complete_calls(), *self.message.next_step()]
+        self._request = _Request()
+        return events
+
     def _end_request(self) -> list[Event]:
         """Ends the blocks that were cut off."""
-        blocks = list(self._requests[-1].blocks) if self._requests else []
-        cut = [event for index in blocks for event in self._stop(index)]
+        cut = [event for index in list(self._request.blocks) for event in self._stop(index)]
         self._joins = False
+        self.message.describe(usage=request_counts(self._request.usage))
+        self.message.keep_unread("anthropic", _USED_OF_USAGE.unread(self._request.usage, "usage."))
         return [*cut, *self.message.end_block(), *self.message.end_calls()]
 
     def _update(self, delta: Mapping[str, Any], usage: Mapping[str, Any]) -> list[Event]:
-        """Reads the stop reason, the usage and the container of a ``message_delta`` or a message."""
-        self._request().usage.update({name: count for name, count in usage.items() if count is not None})
+        """Reads the stop reason and the usage of a ``message_delta`` or a message."""
+        self._request.usage.update({name: count for name, count in usage.items() if count is not None})
         reason = get(delta, "stop_reason", str)
         if reason is not None:
             self.message.reason = _REASONS.get(reason, "other")
-        if container := get(delta, "container", Mapping):
-            self.message.metadata["providerMetadata"] = {"anthropic": {"container": dict(container)}}
         explanation = get(delta.get("stop_details"), "explanation", str)
         return self.message.text(explanation, "refusal") if reason == "refusal" and explanation else []
-
-    def _request(self) -> _Request:
-        if not self._requests:
-            self._requests.append(_Request())
-        return self._requests[-1]
 
     # Content blocks
 
     def _begin(self, index: Any, fields: Mapping[str, Any]) -> list[Event]:
-        blocks = self._request().blocks
+        blocks = self._request.blocks
         old = blocks.get(index)
         if old is not None and old.fields.get("id") is not None and old.fields.get("id") == fields.get("id"):
             return []
@@ -204,17 +244,18 @@ class AnthropicAdapter(MessageAdapter):
         metadata = {"anthropic": dict(citation)}
         url = get(citation, "url", str) or get(citation, "source", str)
         if url and "://" in url:
-            return self.message.after_block(sources.page(url, citation.get("title"), metadata))
+            return self.message.cite("anthropic", citation, sources.page(url, citation.get("title"), metadata))
         title = get(citation, "document_title", str) or get(citation, "title", str)
         number = citation.get("document_index", citation.get("search_result_index"))
         media_type = "application/pdf" if citation.get("type") == "page_location" else "text/plain"
-        return self.message.after_block(sources.document([number, title, url], media_type, title, metadata))
+        source = sources.document([number, title, url], media_type, title, metadata)
+        return self.message.cite("anthropic", citation, source)
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
-        block, kind = self._request().blocks.get(index), get(delta, "type", str) or "unknown"
+        block, kind = self._request.blocks.get(index), get(delta, "type", str) or "unknown"
         if block is None:  # its start was not seen
             block_type = _BLOCK_TYPES.get(kind, kind.removesuffix("_delta"))
-            block = self._request().blocks[index] = _Block(object(), {"type": block_type})
+            block = self._request.blocks[index] = _Block(object(), {"type": block_type})
             return self._first(block, block_type) + self._grow(index, delta)
         match kind:
             case "text_delta":
@@ -233,10 +274,11 @@ class AnthropicAdapter(MessageAdapter):
                 return []
 
     def _stop(self, index: Any) -> list[Event]:
-        block = self._request().blocks.pop(index, None)
+        block = self._request.blocks.pop(index, None)
         if block is None:
             return []
         fields, kind = block.fields, get(block.fields, "type", str) or ""
+        self.message.keep_unread("anthropic", _USED_OF_BLOCK.unread(fields))
         match kind:
             case "text":
                 return []
@@ -325,15 +367,15 @@ def result_events(message: Assembler, block: Mapping[str, Any]) -> list[Event]:
 
 def anthropic_file_event(block: Mapping[str, Any]) -> Event | None:
     """Returns the event of a block that is a picture or a document, by its content or its URL; else None."""
-    source = as_mapping(block.get("source"))
+    source, title = as_mapping(block.get("source")), get(block, "title", str)
     kind = get(block, "type", str) or ""
     media_type = get(source, "media_type", str) or {"image": "image/*", "document": "application/pdf"}.get(kind)
     match get(source, "type", str):
         case "base64":
-            return file_event(media_type, source.get("data"))
+            return file_event(media_type, source.get("data"), filename=title)
         case "text":
-            return file_event("text/plain", str(source.get("data")).encode("utf-8", "replace"))
+            return file_event("text/plain", str(source.get("data")).encode("utf-8", "replace"), filename=title)
         case "url":
-            return file_event(media_type, url=get(source, "url", str))
+            return file_event(media_type, url=get(source, "url", str), filename=title)
         case _:
             return None

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from toolcall_nb.adapters.base import Format
-from toolcall_nb.adapters.common_events import add_counts, unknown_item, usage_of
-from toolcall_nb.adapters.google.parts import Candidate, at, google_file_event
+from toolcall_nb.adapters.common_events import unknown_item, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
+from toolcall_nb.adapters.google.parts import USED_OF_CANDIDATE, Candidate, at, google_file_event
 from toolcall_nb.adapters.message_lists import BlockMessages, read_message_list
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object
@@ -30,6 +31,12 @@ _COUNTS = (
     *("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"),
     *("totalTokenCount", "cachedContentTokenCount"),
 )
+_USED = in_use(
+    "responseId modelVersion error parsed",
+    candidates=USED_OF_CANDIDATE,
+    promptFeedback=in_use("blockReason blockReasonMessage"),
+    usageMetadata=in_use(" ".join(_COUNTS), snapshot=True),
+)
 _ROLES = ("user", "model", "function", "tool", "system")
 
 
@@ -45,7 +52,9 @@ class GoogleAdapter:
         self._first = Candidate(self._ids)
         self.message = self._first.message
         self._others: dict[int, tuple[Candidate, list[Event]]] = {}
-        self._responses: dict[str, Object] = {}
+        self._response_id = ""
+        self._model: str | None = None
+        self._counts: Object = {}
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
@@ -68,18 +77,23 @@ class GoogleAdapter:
             text = f"Google blocked the prompt ({at(feedback, 'blockReasonMessage', str) or reason})."
             error = ev.Error(f"{text} Change the prompt, and ask again.", details=f"google: {reason}")
             events += self.message.other(error)
+        self.message.keep_unread("google", _USED.unread(chunk))
         return events + (self.message.fail("Google", chunk["error"]) if "error" in chunk else [])
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open, and then the other candidates."""
-        self.message.describe(usage=add_counts(usage_of(reported, _USAGE) for reported in self._responses.values()))
         events = self._first.message.close()
         for index, (other, waiting) in sorted(self._others.items()):
-            other.message.describe(model=self.message.metadata.get("model"))
+            other.message.describe(self._model)
             other.message.metadata["choice"] = index
             events += [*waiting, *other.message.close()]
             waiting.clear()
         return events
+
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+        self._counts = {}
+        return [*self._first.end_calls(), *self.message.next_step()]
 
     def respond(self, response: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a function's response; nothing if no call waits for it."""
@@ -88,14 +102,13 @@ class GoogleAdapter:
     def _begin_response(self, chunk: Mapping[str, Any]) -> list[Event]:
         """Reads the response's id, its model and its token counts so far."""
         response_id = at(chunk, "responseId", str) or ""
-        is_next = bool(response_id and self._responses) and response_id not in self._responses
-        events = [*self._first.end_calls(), *self.message.end_block()] if is_next else []
-        usage = self._responses.setdefault(response_id or next(reversed(self._responses), ""), {})
+        events = self.next_step() if response_id and self._response_id not in ("", response_id) else []
+        self._response_id = response_id or self._response_id
         reported = as_mapping(at(chunk, "usageMetadata"))
-        usage.update({name: count for name in _COUNTS if (count := at(reported, name)) is not None})
-        self.message.describe(model=at(chunk, "modelVersion", str))
-        steps: list[Event] = [ev.FinishStep(), ev.StartStep()] if is_next else []
-        return [*events, *steps, *self.message.start(response_id or None)]
+        self._counts |= {name: count for name in _COUNTS if (count := at(reported, name)) is not None}
+        self._model = at(chunk, "modelVersion", str) or self._model
+        self.message.describe(self._model, usage_of(self._counts, _USAGE), response_id)
+        return [*events, *self.message.start(response_id or None)]
 
 
 def _is_response(thing: Any) -> bool:
@@ -139,6 +152,7 @@ def _read_contents(contents: Iterable[Any]) -> list[Event]:
         is_result=lambda part: at(part, "functionResponse") is not None,
         result=_respond,
         file=google_file_event,
+        are_replies=False,  # a chat of the SDK keeps each chunk of a stream as a content of its own
     )
     return read_message_list(contents, reader)
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, unknown_item, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, object_fields, type_name
@@ -33,6 +34,43 @@ _USAGE = {
     "cachedInputTokens": "total_cached_tokens",
     "reasoningTokens": "total_thought_tokens",
 }
+_CONTENTS = {
+    "text": in_use("text annotations"),
+    **dict.fromkeys(("image", "audio", "video", "document"), in_use("data mime_type uri")),
+}
+_USED = in_use(
+    "step error status interaction_id",
+    interaction=in_use(
+        # what repeats the request and the steps
+        "id model status steps input tools generation_config agent_config system_instruction response_format "
+        "response_mime_type response_modalities safety_settings webhook_config output_text output_audio output_image "
+        "output_video",
+        usage=in_use(
+            "total_input_tokens total_tool_use_tokens total_output_tokens total_thought_tokens total_tokens "
+            "total_cached_tokens"
+        ),
+        envelope=True,
+        snapshot=True,
+    ),
+    delta=in_use(
+        kinds={
+            **_CONTENTS,
+            "thought_signature": in_use("signature"),
+            "thought_summary": in_use(content=in_use(kinds=_CONTENTS, envelope=True)),
+            **dict.fromkeys(("text_annotation", "text_annotation_delta"), in_use("annotations")),
+            "arguments_delta": in_use("arguments"),
+        },
+        envelope=True,
+    ),
+)
+_USED_OF_STEP = in_use(
+    kinds={
+        "thought": in_use("signature", summary=in_use(kinds=_CONTENTS, envelope=True)),
+        "model_output": in_use(content=in_use(kinds=_CONTENTS, envelope=True)),
+        "*_call": in_use("id name arguments signature server_name"),
+        "*_result": in_use("call_id result is_error name"),
+    }
+)
 
 
 class _Step(Struct):
@@ -50,13 +88,28 @@ class InteractionsAdapter(MessageAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._steps: dict[Any, _Step] = {}
+        self._has_steps = False
 
     def take(self, item: Any) -> list[Event]:
         """Returns the events of one item."""
         event = object_fields(item)
         index = event.get("index") if isinstance(event.get("index"), int) else None
+        events = self._read(event, index)
+        if events is None:
+            kind = get(event, "event_type", str)
+            return (
+                self.message.custom("google", kind, event) if kind else unknown_item(INTERACTIONS.title, event or item)
+            )
+        self.message.keep_unread("google", _USED.unread(event))
+        return events
+
+    def _read(self, event: Mapping[str, Any], index: int | None) -> list[Event] | None:
+        """Returns the events of an item; None for one of another type."""
         match get(event, "event_type", str):
-            case "interaction.created" | "interaction.completed" | "interaction.in_progress":
+            case "interaction.created":
+                events = self.next_step() if self.message.reason is not None else []
+                return [*events, *self._head(as_mapping(event.get("interaction")))]
+            case "interaction.completed" | "interaction.in_progress":
                 return self._head(as_mapping(event.get("interaction")))
             case "interaction.status_update":
                 return self.message.start()
@@ -68,32 +121,35 @@ class InteractionsAdapter(MessageAdapter):
                 return self._stop(index)
             case "error":
                 return self.message.fail("Google", event.get("error"))
-            case None:
-                return unknown_item(INTERACTIONS.title, event or item)
-            case kind:
-                return self.message.custom("google", kind, event)
+        return None
 
     def whole(self, interaction: Mapping[str, Any]) -> list[Event]:
         """Returns the events of a complete interaction."""
-        events = self._head(interaction)
-        for index, step in enumerate(get(interaction, "steps", list) or []):
-            events += [*self._begin(index, as_mapping(step)), *self._stop(index)]
-        return [*events, *self.close()]
+        return [*self.take({"event_type": "interaction.completed", "interaction": interaction}), *self.close()]
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         return [*(event for index in list(self._steps) for event in self._stop(index)), *self.message.close()]
 
     def _head(self, interaction: Mapping[str, Any]) -> list[Event]:
-        events = self.message.start(get(interaction, "id", str) or None)
+        response_id = get(interaction, "id", str) or None
         model = get(interaction, "model", str) or get(interaction, "agent", str)
-        self.message.describe(model, usage_of(as_mapping(interaction.get("usage")), _USAGE))
+        self.message.describe(model, usage_of(as_mapping(interaction.get("usage")), _USAGE), response_id)
+        events = self.message.start(response_id)
         self.message.reason = _REASONS.get(get(interaction, "status", str) or "", self.message.reason)
+        for index, step in enumerate([] if self._has_steps else get(interaction, "steps", list) or []):
+            events += [*self._begin(index, as_mapping(step)), *self._stop(index)]
         return events
+
+    def next_step(self) -> list[Event]:
+        """Ends a reply and begins the next one of the same message."""
+        self._has_steps = False
+        return super().next_step()
 
     # Steps
 
     def _begin(self, index: Any, fields: Mapping[str, Any]) -> list[Event]:
+        self._has_steps = True
         step = self._steps[index] = _Step(object(), get(fields, "type", str) or "unknown", dict(fields))
         match step.kind:
             case "thought":
@@ -103,15 +159,12 @@ class InteractionsAdapter(MessageAdapter):
                 return self._contents(step, get(fields, "content", list))
             case kind if kind.endswith("_call"):
                 name = get(fields, "name", str) or kind.removesuffix("_call")
-                metadata = (self._signature(fields) or {}).get("google", {})
-                if server := get(fields, "server_name", str):
-                    metadata = {**metadata, "serverName": server}
                 return self.message.begin_call(
                     step.key,
                     get(fields, "id", str),
                     name,
                     provider_executed=None if kind == "function_call" else True,
-                    provider_metadata={"google": metadata} if metadata else None,
+                    provider_metadata=self._call_metadata(fields),
                 )
             case _:
                 return []
@@ -123,7 +176,7 @@ class InteractionsAdapter(MessageAdapter):
         """Returns the events of a text with its annotations or of a file, in a delta or in a complete step."""
         text = get(content, "text", str)
         if text is not None and step.kind == "thought":
-            return self.message.reasoning(text, step.key)
+            return [*self.message.reasoning(text, step.key), *self._annotated(content)]
         if text is not None:
             return [*self.message.text(text, step.key), *self._annotated(content)]
         kind = get(content, "type", str) or "content"
@@ -134,7 +187,7 @@ class InteractionsAdapter(MessageAdapter):
         for annotation in get(content, "annotations", list) or []:
             url, title = get(annotation, "url", str) or get(annotation, "document_uri", str), get(annotation, "title")
             source = self.message.sources.page(url, title, {"google": as_json_value(annotation)})
-            events += self.message.after_block(source)
+            events += self.message.cite("google", annotation, source)
         return events
 
     def _grow(self, index: Any, delta: Mapping[str, Any]) -> list[Event]:
@@ -165,11 +218,14 @@ class InteractionsAdapter(MessageAdapter):
         step = self._steps.pop(index, None)
         if step is None:
             return []
+        self.message.keep_unread("google", _USED_OF_STEP.unread(step.fields))
         match step.kind:
             case "thought" | "model_output":
                 return self.message.end_block()
             case kind if kind.endswith("_call"):
                 arguments = as_mapping(step.fields.get("arguments"))
+                name, metadata = get(step.fields, "name", str), self._call_metadata(step.fields)
+                self.message.describe_call(step.key, name, provider_metadata=metadata)
                 return self.message.end_call(step.key, MISSING if step.has_grown else as_json_value(arguments))
             case kind:
                 return self._result(kind, step.fields) or self.message.custom("google", kind, step.fields)
@@ -182,6 +238,12 @@ class InteractionsAdapter(MessageAdapter):
             return self.message.failure(call_id, result.error, **more)
         return self.message.output(call_id, result.output, **more)
 
+    def _call_metadata(self, fields: Mapping[str, Any]) -> Object | None:
+        metadata: Object = dict((self._signature(fields) or {}).get("google", {}))
+        if server := get(fields, "server_name", str):
+            metadata["serverName"] = server
+        return {"google": metadata} if metadata else None
+
     @staticmethod
     def _signature(fields: Mapping[str, Any]) -> Object | None:
         signature = get(fields, "signature", str)
@@ -189,7 +251,9 @@ class InteractionsAdapter(MessageAdapter):
 
 
 def _file(content: Mapping[str, Any]) -> Event | None:
-    return file_event(get(content, "mime_type", str), content.get("data"), get(content, "uri", str))
+    data, url = content.get("data"), get(content, "uri", str)
+    metadata: Object | None = {"google": {"uri": url}} if data and url else None
+    return file_event(get(content, "mime_type", str), data, url, metadata)
 
 
 def _is_item(item: Any) -> bool:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Json, Object
@@ -31,6 +31,34 @@ _REASONS = {
     **dict.fromkeys(("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"), "content-filter"),
     **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "error"),
 }
+_BLOB = in_use("data fileUri mimeType displayName")
+USED_OF_CANDIDATE = in_use(
+    "finishReason",
+    envelope=True,
+    content=in_use(
+        envelope=True,
+        parts=in_use(
+            "text thought thoughtSignature",
+            needs="text functionCall functionResponse toolCall toolResponse executableCode codeExecutionResult "
+            "inlineData fileData thoughtSignature videoMetadata",
+            functionCall=in_use(
+                "id name args willContinue",
+                partialArgs=in_use("jsonPath stringValue numberValue boolValue nullValue willContinue"),
+            ),
+            functionResponse=in_use("id name response"),
+            toolCall=in_use("id toolType args"),
+            toolResponse=in_use("id toolType response"),
+            executableCode=in_use("id language code"),
+            codeExecutionResult=in_use("id outcome output"),
+            inlineData=_BLOB,
+            fileData=_BLOB,
+        ),
+    ),
+    groundingMetadata=in_use("groundingChunks webSearchQueries"),
+    citationMetadata=in_use(citations=in_use("uri title"), citationSources=in_use("uri title")),
+    urlContextMetadata=in_use(urlMetadata=in_use("retrievedUrl")),
+)
+"""The fields that `Candidate` uses."""
 _CODE = "code_execution"
 _BESIDE = frozenset({"thought", "thoughtSignature", "thought_signature", "videoMetadata", "video_metadata"})
 _URLSAFE = str.maketrans("-_", "+/")
@@ -60,7 +88,9 @@ class Candidate:
         self._has_calls = False
         self._by_key: dict[str, Callable[[Mapping[str, Any], Object], list[Event]]] = {
             "functionCall": self._call,
-            "functionResponse": lambda content, _: self.respond(content),
+            "functionResponse": lambda content, _: (
+                self.respond(content) or self.message.custom("google", "functionResponse", content)
+            ),
             "toolCall": self._server_call,
             "toolResponse": lambda content, _: self._server_result(content),
             "executableCode": self._code,
@@ -72,7 +102,10 @@ class Candidate:
         events = self.message.start()
         for part in get(at(candidate, "content"), "parts", list) or []:
             events += self._part(as_mapping(part))
-        for source in _sources_of(candidate, self.message.sources):
+        grounding, sources = as_mapping(at(candidate, "groundingMetadata")), self.message.sources
+        for chunk in at(grounding, "groundingChunks", list) or []:
+            events += self.message.cite("google", chunk, _grounded(as_mapping(chunk), sources))
+        for source in _sources_of(candidate, grounding, sources):
             events += self.message.after_block(source)
         if reason := at(candidate, "finishReason", str):
             events += self._finish(reason, at(candidate, "finishMessage", str))
@@ -97,7 +130,7 @@ class Candidate:
     def _file(self, part: Mapping[str, Any]) -> list[Event]:
         file = google_file_event(part)
         if isinstance(file, ev.File) and part.get("thought") is True:
-            file = ev.ReasoningFile(file.url, file.media_type)
+            file = ev.ReasoningFile(file.url, file.media_type, filename=file.filename)
         if file is not None:
             return self.message.other(file)
         kind = next((key for key, value in part.items() if key not in _BESIDE and value is not None), None)
@@ -193,27 +226,20 @@ def google_file_event(part: Mapping[str, Any]) -> Event | None:
     blob, link = at(part, "inlineData", Mapping), at(part, "fileData", Mapping)
     data = get(blob, "data", (str, bytes))
     data = data.translate(_URLSAFE) if isinstance(data, str) else data
-    event = file_event(at(blob or link, "mimeType", str), data, at(link, "fileUri", str))
-    name = at(blob or link, "displayName", str)
-    return replace(event, filename=name) if isinstance(event, ev.File) and name else event
+    file = blob or link
+    return file_event(at(file, "mimeType", str), data, at(link, "fileUri", str), filename=at(file, "displayName", str))
 
 
-def _sources_of(candidate: Mapping[str, Any], sources: Sources) -> Iterator[Event]:
-    """Yields the sources of the text: grounding, citations, pages that were fetched."""
-    grounding = as_mapping(at(candidate, "groundingMetadata"))
-    for chunk in at(grounding, "groundingChunks", list) or []:
-        if (source := _grounded(as_mapping(chunk), sources)) is not None:
-            yield source
+def _sources_of(candidate: Mapping[str, Any], grounding: Mapping[str, Any], sources: Sources) -> Iterator[Event | None]:
+    """Yields the sources of the text besides those of its grounding: citations, and pages that were fetched."""
     queries = at(grounding, "webSearchQueries", list)
     if queries and sources.is_new(as_json_text(queries)):
         yield custom_part_event("google", "webSearchQueries", {"webSearchQueries": queries})
     citations = as_mapping(at(candidate, "citationMetadata"))
     for citation in at(citations, "citations", list) or at(citations, "citationSources", list) or []:
-        if (source := sources.page(get(citation, "uri"), get(citation, "title"))) is not None:
-            yield source
+        yield sources.page(get(citation, "uri"), get(citation, "title"))
     for page in at(as_mapping(at(candidate, "urlContextMetadata")), "urlMetadata", list) or []:
-        if (source := sources.page(at(page, "retrievedUrl"))) is not None:
-            yield source
+        yield sources.page(at(page, "retrievedUrl"))
 
 
 def _grounded(chunk: Mapping[str, Any], sources: Sources) -> Event | None:

@@ -176,11 +176,11 @@ class Replies:
     def _describe(self, turn: int, message: Mapping[str, Any], adds: bool) -> None:
         details = response_details(message)
         self.message.reason = details.get("reason", self.message.reason)
-        self.message.describe(model=details.get("model"))
+        self.message.metadata |= {"model": details["model"]} if details.get("model") else {}
         if "usage" in details:
             before = self._usage.get(turn, {}) if adds else {}
             self._usage[turn] = add_counts([before, details["usage"]])
-            self.message.describe(usage=add_counts(self._usage.values()))
+            self.message.metadata["usage"] = add_counts(self._usage.values())
 
     # Content
 

@@ -12,8 +12,9 @@ from typing import Any
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.base import Format
 from toolcall_nb.adapters.common_events import unknown_item
-from toolcall_nb.adapters.openai.choice import ChoiceReader
-from toolcall_nb.adapters.openai.content import ERROR_SENDER, counts_of
+from toolcall_nb.adapters.fields_in_use import in_use
+from toolcall_nb.adapters.openai.choice import USED_OF_MESSAGE, ChoiceReader
+from toolcall_nb.adapters.openai.content import ERROR_SENDER, USED_OF_USAGE, counts_of
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_mapping, dump, get, nonempty, object_fields, type_name
 
@@ -36,6 +37,19 @@ _CHUNKS = frozenset(
 _REPLIES = frozenset({"ChatCompletion", "ParsedChatCompletion", "ChatCompletionResponse", "ChatCompletionOutput"})
 _REPLIES |= {"ModelResponse"}
 
+_USED = in_use(
+    "id model error citations search_results data",
+    usage=USED_OF_USAGE,
+    x_groq=in_use("error", usage=USED_OF_USAGE),
+    choices=in_use(
+        "text finish_reason error",
+        usage=USED_OF_USAGE,
+        delta=USED_OF_MESSAGE,
+        message=USED_OF_MESSAGE,
+        envelope=True,
+    ),
+)
+
 
 class OpenAIChatAdapter:
     """Reads chunks, raw or of an SDK, and the events of ``client.chat.completions.stream()``.
@@ -46,6 +60,7 @@ class OpenAIChatAdapter:
     def __init__(self) -> None:
         self.message = Assembler()
         self._main = ChoiceReader(self.message)
+        self._id: str | None = None
         self._others: dict[int, tuple[ChoiceReader, list[Event]]] = {}
 
     def take(self, item: Any) -> list[Event]:
@@ -55,11 +70,12 @@ class OpenAIChatAdapter:
             return []
         if "choices" not in chunk and not chunk.get("error"):
             return unknown_item(CHAT_COMPLETIONS.title, chunk or item)
-        events = self._describe(chunk)
+        events = [*self._next_reply(chunk), *self._describe(chunk)]
         for position, entry in enumerate(get(chunk, "choices", (list, tuple)) or []):
             choice = object_fields(entry)
             events += self._choice(choice, position)
             events += self._error(choice.get("error"))
+        self.message.keep_unread("openai", _USED.unread(chunk))
         return events + self._error(chunk.get("error") or get(chunk.get("x_groq"), "error"))
 
     def close(self) -> list[Event]:
@@ -70,12 +86,24 @@ class OpenAIChatAdapter:
         self._others.clear()
         return events
 
+    def _next_reply(self, chunk: Mapping[str, Any]) -> list[Event]:
+        """Begins another reply with a chunk that has content and another id, after the end of the last one."""
+        message_id, before = nonempty(chunk, "id"), self._id
+        self._id = message_id or before
+        if self.message.reason is None or before in (None, self._id) or not chunk.get("choices"):
+            return []
+        choice = object_fields(chunk["choices"][0])
+        if not any(object_fields(choice.get("delta") or choice.get("message")).values()):
+            return []
+        events = [*self._main.end(), *self.message.end_calls(), *self.message.complete_calls()]
+        self._main = ChoiceReader(self.message)
+        return [*events, *self.message.next_step()]
+
     def _describe(self, chunk: Mapping[str, Any]) -> list[Event]:
         """Reads the message's id, model, usage and sources."""
-        usage = chunk.get("usage") or get(chunk.get("x_groq"), "usage")
-        self.message.describe(nonempty(chunk, "model"), counts_of(object_fields(usage)))
+        usage, message_id = chunk.get("usage") or get(chunk.get("x_groq"), "usage"), nonempty(chunk, "id")
+        self.message.describe(nonempty(chunk, "model"), counts_of(object_fields(usage)), message_id)
         self._main.cite(chunk)
-        message_id = nonempty(chunk, "id")
         return self.message.start(message_id) if message_id or chunk.get("choices") else []
 
     def _choice(self, choice: Mapping[str, Any], position: int) -> list[Event]:

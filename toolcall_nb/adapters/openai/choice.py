@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import custom_part_event
-from toolcall_nb.adapters.openai.content import AudioPieces, citation_event, image_event, part_file_event, text_in
+from toolcall_nb.adapters.fields_in_use import in_use
+from toolcall_nb.adapters.openai.content import TEXTS, AudioPieces, cite, image_event, part_file_event, text_in
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
@@ -26,6 +27,28 @@ _REASONS = {
     **dict.fromkeys(("tool_calls", "function_call", "tool_use"), "tool-calls"),
     **dict.fromkeys(("error", "network_error", "insufficient_system_resource", "repetition_truncation"), "error"),
 }
+
+
+_USED_OF_CALL = in_use(
+    "id extra_content", function=in_use("name arguments", envelope=True), custom=in_use("name input", envelope=True)
+)
+_USED_OF_TEXT = in_use("text refusal", envelope=True)
+USED_OF_MESSAGE = in_use(
+    "refusal annotations executed_tools reasoning_content reasoning search_results citations function_call "
+    "extra_content",
+    envelope=True,
+    reasoning_details=in_use("text summary signature data"),
+    audio=in_use("data transcript"),
+    images=in_use("image_url url"),
+    content=in_use(
+        kinds={
+            **dict.fromkeys((*TEXTS, "refusal"), _USED_OF_TEXT),
+            "thinking": in_use("closed", thinking=_USED_OF_TEXT),
+        }
+    ),
+    tool_calls=_USED_OF_CALL,
+)
+"""The fields of a delta or a message that `ChoiceReader` uses."""
 
 
 class ChoiceReader:
@@ -71,7 +94,7 @@ class ChoiceReader:
         for item in _items(delta, "images"):
             events += self._add(image_event(object_fields(item).get("image_url")) or image_event(item))
         for item in _items(delta, "annotations"):
-            events += self.message.after_block(citation_event(self.message.sources, item))
+            events += cite(self.message, item)
         self.cite(delta)
         pieces = _items(delta, "tool_calls")
         if old := object_fields(delta.get("function_call")):  # of the API of 2023: one for a message

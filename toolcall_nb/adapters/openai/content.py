@@ -8,10 +8,10 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
-from toolcall_nb.adapters.common_events import Sources, custom_part_event, file_event, usage_of
-from toolcall_nb.core.events import Event, File, Object
+from toolcall_nb.adapters.assembler import Assembler
+from toolcall_nb.adapters.common_events import custom_part_event, file_event, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
+from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
 
 ERROR_SENDER = "The model's provider"
@@ -33,8 +33,17 @@ _COUNTS = {
 }
 """Our token counts and the providers' paths to them; the first path that exists counts."""
 
+USED_OF_USAGE = in_use(
+    "prompt_tokens input_tokens completion_tokens output_tokens total_tokens prompt_cache_hit_tokens cached_tokens "
+    "reasoning_tokens prompt_cache_miss_tokens",
+    snapshot=True,
+    prompt_tokens_details=in_use("cached_tokens cache_write_tokens"),
+    input_tokens_details=in_use("cached_tokens cache_write_tokens"),
+    completion_tokens_details=in_use("reasoning_tokens"),
+    output_tokens_details=in_use("reasoning_tokens"),
+)
 _SOUNDS = (("UklGR", "audio/wav"), ("SUQz", "audio/mpeg"), ("//", "audio/mpeg"), ("T2dn", "audio/ogg"))
-_TEXTS = frozenset({"text", "input_text", "output_text", "reasoning_text", "summary_text"})
+TEXTS = frozenset({"text", "input_text", "output_text", "reasoning_text", "summary_text"})
 
 
 def counts_of(reported: Mapping[str, Any]) -> Object:
@@ -62,7 +71,7 @@ def text_in(part: Any) -> str | None:
     kind = get(part, "type", str)
     name = "refusal" if kind == "refusal" else "text"
     text: str | None = get(part, name, str)
-    return text if kind in (None, "refusal") or kind in _TEXTS else None
+    return text if kind in (None, "refusal") or kind in TEXTS else None
 
 
 def _media_type(url: str, otherwise: str) -> str:
@@ -83,13 +92,9 @@ def file_part_event(file: Mapping[str, Any]) -> Event | None:
     name = nonempty(file, "filename")
     media_type = "application/pdf" if name and name.lower().endswith(".pdf") else "application/octet-stream"
     if data and not data.startswith("data:"):
-        event = file_event(media_type, data)
-    else:
-        address = data or url
-        event = file_event(_media_type(address, media_type), url=address) if address else None
-    if isinstance(event, File) and name:
-        return replace(event, provider_metadata={"openai": {"filename": name}})
-    return event
+        return file_event(media_type, data, filename=name)
+    address = data or url
+    return file_event(_media_type(address, media_type), url=address, filename=name) if address else None
 
 
 def part_file_event(part: Mapping[str, Any]) -> Event | None:
@@ -103,16 +108,20 @@ def part_file_event(part: Mapping[str, Any]) -> Event | None:
     )
 
 
-def citation_event(sources: Sources, annotation: Any) -> Event | None:
-    """Returns the source of an annotation when it is new: a page or a file; an unknown kind is kept as it is."""
-    fields = object_fields(annotation)
+def cite(message: Assembler, annotation: Any) -> list[Event]:
+    """Adds the source of an annotation when it is new: a page or a file; an unknown kind is kept as it is."""
+    fields, sources = object_fields(annotation), message.sources
     kind = get(fields, "type", str) or "unknown"
     inner = object_fields(fields.get(kind)) or fields
     if kind == "url_citation":
-        return sources.page(inner.get("url"), inner.get("title"))
-    if key := nonempty(inner, "file_id") or nonempty(inner, "filename"):
-        return sources.document(key, "text/plain", inner.get("filename") or key, {"openai": {"fileId": key}})
-    return custom_part_event("openai", kind, fields) if fields else None
+        more = {name: value for name, value in inner.items() if name not in ("type", "url", "title") and value}
+        source = sources.page(inner.get("url"), inner.get("title"), {"openai": more} if more else None)
+    elif key := nonempty(inner, "file_id") or nonempty(inner, "filename"):
+        more = {name: value for name, value in inner.items() if name not in ("type", "file_id", "filename") and value}
+        source = sources.document(key, "text/plain", inner.get("filename") or key, {"openai": {"fileId": key, **more}})
+    else:
+        return message.after_block(custom_part_event("openai", kind, fields)) if fields else []
+    return message.cite("openai", fields, source)
 
 
 class AudioPieces:

@@ -7,7 +7,7 @@ ends in ``_output``, and is otherwise kept as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from toolcall_nb.adapters.openai.content import part_file_event
@@ -47,8 +47,9 @@ _NOT_INPUT = frozenset(
 _NOT_OUTPUT = frozenset({"id", "type", "status", "call_id", "name", "error", "result", "caller", "partial_images"})
 _METADATA = (
     *("namespace", "caller", "server_label", "container_id", "environment", "fingerprint", "phase"),
-    *("pending_safety_checks", "approval_request_id", "execution"),
+    *("pending_safety_checks", "approval_request_id", "execution", "created_by"),
 )
+_NOT_METADATA = _NOT_OUTPUT | {"outputs", "results", "role"}
 
 
 def is_call_item(kind: str) -> bool:
@@ -85,7 +86,11 @@ def is_provider_executed(item: Mapping[str, Any]) -> bool:
 
 def call_fields(item: Mapping[str, Any]) -> Object:
     """Returns the further fields of the call's start event."""
-    metadata = {name: item[name] for name in _METADATA if item.get(name)}
+    others = item.keys() - _NOT_METADATA - set(_input_names(item))
+    named = [name for name in _METADATA if name in item]
+    if item.get("type") != "image_generation_call" or call_error(item) is not None:  # else these are its output
+        named += [name for name in item if name in others and name not in _METADATA]
+    metadata = {name: item[name] for name in named if item[name]}
     if nonempty(item, "call_id") and nonempty(item, "id"):
         metadata = {"itemId": item["id"], **metadata}
     fields: Object = {"provider_metadata": {"openai": metadata} if metadata else None}
@@ -94,17 +99,25 @@ def call_fields(item: Mapping[str, Any]) -> Object:
 
 def call_input(item: Mapping[str, Any]) -> Json:
     """Returns the input if it is a value; `MISSING` if it is JSON text (``arguments``) or not complete."""
-    kind = str(item.get("type"))
-    has_text = get(item, "arguments", str) is not None
-    if kind in _INPUTS and not has_text:
-        content = item.get(_INPUTS[kind])
+    if get(item, "arguments", str) is not None:
+        return MISSING
+    names = _input_names(item)
+    if item.get("type") in _INPUTS:
+        content = item.get(names[0])
         if isinstance(content, Mapping):
             return {name: value for name, value in content.items() if name != "sources"}
         return MISSING if content is None else content
-    if has_text:
-        return MISSING
-    names = _FIELDS.get(kind) or [name for name in item if name not in _NOT_INPUT and name not in _METADATA]
     return {name: item[name] for name in names if item.get(name) is not None}
+
+
+def _input_names(item: Mapping[str, Any]) -> Sequence[str]:
+    """Returns the fields that are the input."""
+    kind = str(item.get("type"))
+    if get(item, "arguments", str) is not None:
+        return ("arguments",)
+    if kind in _INPUTS:
+        return (_INPUTS[kind],)
+    return _FIELDS.get(kind) or [name for name in item if name not in _NOT_INPUT and name not in _METADATA]
 
 
 def call_error(item: Mapping[str, Any]) -> str | None:

@@ -37,13 +37,11 @@ class OpenAITurn(MessageAdapter):
     def __init__(self) -> None:
         super().__init__()
         self._output = OutputReader(self.message)
-        self._has_results = False
         self._items = 0
 
     def take(self, item: Mapping[str, Any]) -> list[Event]:
         """Reads a message of the assistant, or an item."""
-        events = self.message.next_step() if self._has_results else self.message.start()
-        self._has_results = False
+        events = self.message.start()
         if "type" in item:
             self._items += 1
             return events + self._output.done(self._items, item)
@@ -58,9 +56,7 @@ class OpenAITurn(MessageAdapter):
         call_id = _result_id(item) or ""
         content = item if "type" in item else {"output": item.get("content")}
         name = nonempty(item, "name") or nonempty(item, "tool_name")
-        events = self.message.outcome(call_id, items.output_event(call_id, content), name)
-        self._has_results = self._has_results or bool(events)
-        return events
+        return self.message.outcome(call_id, items.output_event(call_id, content), name)
 
     def close(self) -> list[Event]:
         """Ends the turn."""
@@ -69,7 +65,7 @@ class OpenAITurn(MessageAdapter):
     def _approve(self, request_id: str, item: Mapping[str, Any]) -> list[Event]:
         if not self.message.knows(request_id):
             return []
-        self._has_results = True
+        self.message.has_results = True
         is_approved = item.get("approve") is True
         answer = ev.ToolApprovalResponse(request_id, is_approved, nonempty(item, "reason"))
         return [answer, *([] if is_approved else self.message.outcome(request_id, ev.ToolOutputDenied(request_id)))]
@@ -93,13 +89,14 @@ class OpenAIMessages:
         if is_message and role in ("system", "developer", "user"):
             self._turns.other(role, _parts(message.get("content")), metadata=metadata)
         elif is_message and role == "assistant":
-            self._turns.assistant(message)
+            self._turns.assistant(message, is_reply=kind is None)
         elif role in ("tool", "function") or kind == "mcp_approval_response" or (kind and items.is_output_item(kind)):
             call_id = None if kind == "mcp_approval_response" else _result_id(message)
             if not self._turns.answer(lambda turn: turn.give(message), call_id):
-                self._turns.assistant({"type": kind or role, **message})  # its call is not in the list
+                item = {"type": kind or role, **message}  # its call is not in the list
+                self._turns.assistant(item, is_reply=False)
         elif kind:
-            self._turns.assistant(message)
+            self._turns.assistant(message, is_reply=False)
         else:
             self.events += unknown_item(OPENAI_MESSAGES.title, item)
 

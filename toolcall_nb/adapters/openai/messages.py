@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
-from toolcall_nb.core.sdk_objects import get
 from toolcall_nb.core.transcript import FilePart, Message, Part, State, TextPart, ToolCall
 
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
@@ -127,5 +126,4 @@ def _file(part: FilePart) -> Object:
     if part.media_type in _SOUNDS:
         sound = {"data": part.url.partition(",")[2], "format": _SOUNDS[part.media_type]}
         return {"type": "input_audio", "input_audio": sound}
-    named = get((part.provider_metadata or {}).get("openai"), "filename", str)
-    return {"type": "file", "file": {"file_data": part.url, "filename": named or "file"}}
+    return {"type": "file", "file": {"file_data": part.url, "filename": part.filename or "file"}}

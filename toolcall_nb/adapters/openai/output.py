@@ -11,12 +11,24 @@ from msgspec.structs import replace
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import file_event
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.adapters.openai import items
 from toolcall_nb.adapters.openai.choice import part_event
-from toolcall_nb.adapters.openai.content import citation_event, text_in
+from toolcall_nb.adapters.openai.content import TEXTS, cite, text_in
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields
+
+_USED_OF_TEXTS = in_use(kinds=dict.fromkeys((*TEXTS, "refusal"), in_use("text refusal annotations")))
+USED_OF_ITEM = in_use(
+    kinds={
+        "message": in_use("id status phase", content=_USED_OF_TEXTS),
+        "reasoning": in_use("id status encrypted_content", summary=_USED_OF_TEXTS, content=_USED_OF_TEXTS),
+        "*_output": in_use("id call_id status output result tools outputs results"),
+    },
+    envelope=True,
+)
+"""The fields of an item that `OutputReader` uses. Calls and items of other types are kept whole."""
 
 
 class _ItemState(Struct):
@@ -62,7 +74,7 @@ class OutputReader:
 
     def cite(self, annotation: Any) -> list[Event]:
         """Adds a source of the open text."""
-        return self.message.after_block(citation_event(self.message.sources, annotation))
+        return cite(self.message, annotation)
 
     def grow(self, index: Any, which: tuple[str, Any], delta: Any) -> list[Event]:
         """Adds to a text of an item. ``which`` has its kind and its index.
@@ -152,6 +164,8 @@ class OutputReader:
         events: list[Event] = []
         for number, part in enumerate(parts):
             events += self._part(index, number, part if isinstance(part, str) else object_fields(part))
+        if item_id := nonempty(item, "id"):
+            self.message.keep("openai", "itemId", item_id)
         phase = nonempty(item, "phase")
         return events + self._end_block(index, {"openai": {"phase": phase}} if phase else None)
 
@@ -216,6 +230,8 @@ class OutputReader:
             return [ev.ToolApprovalRequest(str(item.get("id") or own_id), own_id)]
         failure, output = items.call_error(item) if is_executed else None, items.call_output(item)
         if failure is not None:
+            if isinstance(error := item.get("error"), Mapping):
+                self.message.keep("openai", "error", error)
             return self.message.failure(own_id, failure, provider_executed=True)
         events = [] if output is MISSING else self.message.output(own_id, output, provider_executed=True)
         if kind == "image_generation_call":

@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from toolcall_nb.adapters.base import Format, MessageAdapter
-from toolcall_nb.adapters.common_events import add_counts, error_event, unknown_item
-from toolcall_nb.adapters.openai.content import ERROR_SENDER, AudioPieces, counts_of
-from toolcall_nb.adapters.openai.output import OutputReader
-from toolcall_nb.core.events import Event, Object
+from toolcall_nb.adapters.common_events import error_event, unknown_item
+from toolcall_nb.adapters.fields_in_use import in_use
+from toolcall_nb.adapters.openai.content import ERROR_SENDER, USED_OF_USAGE, AudioPieces, counts_of
+from toolcall_nb.adapters.openai.output import USED_OF_ITEM, OutputReader
+from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import get, nonempty, object_fields, type_name
 
 _EVENTS = ("openai.types.responses.", "openai.lib.streaming.responses.")
@@ -21,10 +22,32 @@ _REASONS = {"max_output_tokens": "length", "max_tokens": "length", "content_filt
 _FACTS = frozenset(
     {
         *("added", "done", "in_progress", "searching", "completed", "failed", "generating", "interpreting"),
-        *("partial_image", "compacting", "accepted", "pending", "steer", "keepalive"),
+        *("partial_image", "compacting", "keepalive"),
     }
 )
 """Last words of event types that repeat other events, or only report progress."""
+
+_OF_THE_REQUEST = (
+    "background include input instructions max_output_tokens max_tool_calls metadata parallel_tool_calls prompt "
+    "prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier store stream temperature "
+    "text tool_choice tools top_p truncation user"
+)
+"""The fields of a response that repeat its request."""
+
+_USED = in_use(
+    # of deltas, of events that repeat what deltas said, and of previews of a picture
+    "delta text refusal arguments input code name command partial_image_b64 item_id annotation error output "
+    "size quality background output_format message param",
+    response=in_use(
+        f"id model status error incomplete_details {_OF_THE_REQUEST}",
+        usage=USED_OF_USAGE,
+        output=USED_OF_ITEM,
+        envelope=True,
+        snapshot=True,
+    ),
+    item=USED_OF_ITEM,
+    part=in_use("text refusal annotations", envelope=True),
+)
 
 
 class OpenAIResponsesAdapter(MessageAdapter):
@@ -36,7 +59,6 @@ class OpenAIResponsesAdapter(MessageAdapter):
         self._audio = AudioPieces()
         self._response_id: str | None = None
         self._is_complete = False
-        self._usages: list[Object] = []
         self._errors: set[str] = set()
 
     def take(self, item: Any) -> list[Event]:
@@ -44,17 +66,19 @@ class OpenAIResponsesAdapter(MessageAdapter):
         event = _event(item)
         kind = get(event, "type", str) or ""
         read = _READERS.get(kind)
-        if read is not None:
-            return read(self, event)
-        if not kind.startswith("response."):
+        if read is None and not kind.startswith("response."):
             return unknown_item(OPENAI_RESPONSES.title, event or item)
-        is_fact = kind.rpartition(".")[2] in _FACTS or kind.endswith("_output_content.delta")
-        return [] if is_fact else self.message.custom("openai", kind, event)
+        is_steering = kind.startswith("response.steer")
+        is_fact = kind.rpartition(".")[2] in _FACTS or kind.endswith(("_output_content.delta", "_output_content.done"))
+        if read is None and (is_steering or not is_fact):
+            return self.message.custom("openai", kind, event)
+        events = [] if read is None else read(self, event)
+        self.message.keep_unread("openai", _USED.unread(event))
+        return events
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
         events = [*self.message.start(), *self.output.end(), *self.message.other(self._audio.close())]
-        self.message.describe(usage=add_counts(self._usages))
         if self.output.was_refused:
             self.message.reason = "content-filter"
         return events + self.message.close()
@@ -78,7 +102,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
     def describe(self, event: Mapping[str, Any]) -> list[Event]:
         """Reads the response's id and model."""
         response = object_fields(event.get("response"))
-        self.message.describe(model=nonempty(response, "model"))
+        self.message.describe(model=nonempty(response, "model"), response_id=nonempty(response, "id"))
         return self.message.start(nonempty(response, "id"))
 
     def end(self, event: Mapping[str, Any]) -> list[Event]:
@@ -90,8 +114,7 @@ class OpenAIResponsesAdapter(MessageAdapter):
             item = object_fields(entry)
             if not self.output.knows(index, item):
                 events += self.output.done(index, item)
-        if counts := counts_of(object_fields(response.get("usage"))):
-            self._usages.append(counts)
+        self.message.describe(usage=counts_of(object_fields(response.get("usage"))))
         status = nonempty(response, "status") or str(event.get("type")).rpartition(".")[2]
         self.message.reason = self._reason(status, response)
         return events + (self._error(response.get("error")) if response.get("error") else [])
@@ -199,7 +222,7 @@ def _is_whole(thing: Any) -> bool:
 
 def _read_response(thing: Any) -> list[Event]:
     adapter = OpenAIResponsesAdapter()
-    return [*adapter.end({"response": thing}), *adapter.close()]
+    return [*adapter.take({"type": "response.completed", "response": object_fields(thing)}), *adapter.close()]
 
 
 OPENAI_RESPONSES = Format(

@@ -9,7 +9,8 @@ from itertools import chain
 from typing import Any
 
 from toolcall_nb.adapters.assembler import Assembler
-from toolcall_nb.adapters.common_events import add_counts, custom_part_event, usage_of
+from toolcall_nb.adapters.common_events import custom_part_event, usage_of
+from toolcall_nb.adapters.fields_in_use import in_use
 from toolcall_nb.adapters.pydantic_ai.parts import (
     ProviderMetadata,
     binary_or_url_event,
@@ -29,6 +30,15 @@ _USAGE = {
     "cacheWriteTokens": "cache_write_tokens",
     "reasoningTokens": "output_reasoning_tokens",
 }
+_USED = in_use(
+    # ids of pydantic-ai's own, and what the finish reason and the model say already
+    "parts model_name model_id finish_reason provider_response_id state run_id conversation_id canonical_system",
+    usage=in_use(
+        "input_tokens output_tokens cache_read_tokens cache_write_tokens output_reasoning_tokens",
+        details=in_use("reasoning_tokens cached_tokens input_tokens output_tokens"),
+    ),
+    provider_details=in_use("finish_reason", envelope=True),
+)
 _TEXT_FIELDS = {"text": "content", "speech": "transcript"}
 
 
@@ -53,15 +63,20 @@ class RunMessage:
         return [*self._end_block(), *self._end_calls(), *self.message.close()]
 
     def describe(self, response: Mapping[str, Any]) -> None:
-        """Reads a response's model, reason and usage; usage adds up over the requests."""
+        """Reads a response's id, model, reason and usage."""
         reason = get(response, "finish_reason", str)
         self.message.reason = _REASONS.get(reason, reason) if reason else None
-        usage = add_counts([self.message.metadata.get("usage", {}), _usage(response.get("usage"))])
-        self.message.describe(get(response, "model_name", str), usage)
+        response_id = get(response, "provider_response_id", str)
+        self.message.describe(get(response, "model_name", str), _usage(response.get("usage")), response_id)
+        fields = {**response, "usage": own_fields(response.get("usage"))}
+        self.message.keep_unread(get(response, "provider_name", str) or "pydantic_ai", _USED.unread(fields))
 
-    def describe_usage(self, usage: Any) -> None:
-        """Sets the usage of the whole run, if it is known."""
-        self.message.describe(usage=_usage(usage))
+    def describe_run(self, response: Mapping[str, Any], usage: Any) -> None:
+        """Reads the last response of a run whose other responses came as events, and the usage of the whole run."""
+        if counts := _usage(usage):
+            self.message.metadata["usage"] = counts
+            response = {**response, "usage": None}
+        self.describe(response)
 
     # Requests and their parts
 

@@ -114,9 +114,8 @@ class PydanticAIAdapter:
     def _run_result(self, event: Mapping[str, Any]) -> list[Event]:
         result = event.get("result")
         events = self.ask(own_fields(result).get("output"))
-        if not isinstance(result, Mapping):
-            self.describe(getattr(result, "response", None))
-        self._run.describe_usage(get(result, "usage") or getattr(result, "usage", None))
+        response = None if isinstance(result, Mapping) else getattr(result, "response", None)
+        self._run.describe_run(own_fields(response), get(result, "usage") or getattr(result, "usage", None))
         return events
 
     # Messages
