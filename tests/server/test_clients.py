@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.support.node_clients import running_client
 from tests.support.servers import PATIENCE, Gated, call, serving, words
+from toolcall_nb.core import events as ev
+from toolcall_nb.core.transcript import Message
+from toolcall_nb.server.requests import RequestReader
+from toolcall_nb.server.settings import Settings
 
 
 def asking(*answers: str) -> Gated:
@@ -131,3 +137,73 @@ def test_ag_uis_agent_is_interrupted_by_a_question_and_resumes(scenario: str, an
     contents = [message.get("content") for message in found["messages"]]
     assert contents[-1] == answer
     assert result is None or result in contents
+
+
+# Histories that clients send ----------------------------------------------------------------------------------
+
+STEPS = [["c"], ["d"], ["Sunny."]]
+
+
+def in_steps() -> Gated:
+    """Two requests that are answered by a call alone, and an answer, which only their steps tell apart."""
+    return Gated(*(call(name, "weather", city="Rome") for name in "cd"), *map(words, ("Sunny.", "Cold.", "Cold.")))
+
+
+def steps_read(body: dict[str, Any]) -> list[list[str]]:
+    """The texts and calls of each step of the answer in a request's history."""
+    history = RequestReader(Settings()).read(body).history
+    assert history is not None
+    return [[getattr(part, "text", getattr(part, "id", "")) for part in step.parts] for step in history[1].steps]
+
+
+@VERSIONS
+def test_what_the_ai_sdks_chat_sends_of_an_answer_comes_back_with_its_steps(ai_sdk: str) -> None:
+    found, _ = ran("ai-turns", in_steps(), ai_sdk)
+    assert steps_read({"id": "new", "messages": found["messages"][:3]}) == STEPS
+
+
+def test_what_ag_uis_agent_sends_of_an_answer_comes_back_with_its_steps() -> None:
+    found, _ = ran("ag-ui-turns", in_steps())
+    messages = found["messages"]
+    second = next(number for number, message in enumerate(messages) if number and message["role"] == "user")
+    assert steps_read({"threadId": "new", "runId": "r", "messages": messages[: second + 1]}) == STEPS
+
+
+def request_of(messages: Sequence[Message]) -> list[Any]:
+    """What a provider is sent of the messages: each step of an answer, and the results of its calls."""
+    sent: list[Any] = []
+    for message in messages:
+        sent += [] if message.role == "assistant" else [(message.role, message.text)]
+        for step in message.steps if message.role == "assistant" else ():
+            sent.append(("assistant", step.text, [(call.id, call.input) for call in step.calls]))
+            sent += [("tool", [(call.id, call.output) for call in step.calls])] if step.calls else []
+    return sent
+
+
+def test_what_one_request_was_answered_with_is_one_step_however_many_messages_it_is() -> None:
+    reply = [
+        *(ev.ReasoningDelta("r", "Hm"), ev.ReasoningEnd("r"), ev.TextDelta("t", "I look."), ev.TextEnd("t")),
+        *(ev.ReasoningDelta("q", "So"), ev.ReasoningEnd("q"), ev.TextDelta("u", "At once."), ev.TextEnd("u")),
+        *call("c", "weather", city="Rome"),
+    ]
+    found, _ = ran("ag-ui-turns", Gated(reply, words("Sunny."), words("Cold.")))
+    messages = found["messages"]
+    assert [message["role"] for message in messages[1:5]] == ["reasoning", "assistant"] * 2
+    second = next(number for number, message in enumerate(messages) if number and message["role"] == "user")
+    body = {"threadId": "new", "runId": "r", "messages": messages[: second + 1]}
+    assert steps_read(body) == [["Hm", "I look.", "So", "At once.", "c"], ["Sunny."]]
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["its own thread", "a thread that it does not know"])
+def test_each_request_to_the_model_is_a_prefix_of_the_next(is_known: bool) -> None:
+    model = in_steps()
+    question = {"id": "u1", "role": "user", "parts": [{"type": "text", "text": "How warm is it?"}]}
+    with serving(model) as client:
+        client.post("/api/chat", json={"id": "t", "messages": [question]})
+        shown = client.get("/api/threads/t", headers={"accept": "application/json"}).json()["messages"]
+        again = {**question, "id": "u2"}
+        body = {"id": "t" if is_known else "other", "messages": [*shown, again]}
+        client.post("/api/chat", json=body)
+    sent = [request_of(messages) for messages in model.asked]
+    assert [len(each) for each in sent] == [1, 3, 5, 7]
+    assert all(after[: len(before)] == before for before, after in pairwise(sent))

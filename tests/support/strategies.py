@@ -107,17 +107,26 @@ _CONTENTS = st.one_of(
     ),
 )
 _MAYBE = st.sampled_from([None, None, True, False])
+_EXTRA = st.sampled_from([{}, {}, {"note": "kept"}])
+_PARENTS = st.sampled_from([None, None, None, "c1", "c2", "nobody"])
+_ASKED: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(("signature", "title", "message", "asked_by", "rule", "expires_at"), _MAYBE_TEXT),
+    "is_automatic": _MAYBE,
+    "response_schema": st.sampled_from([None, {"type": "object"}]),
+    "extra": st.sampled_from([{}, {"approvalDescriptor": {"kind": "x"}, "inputSchemaInput": None}]),
+}
+_COUNTED = st.sampled_from([None, {"inputTokens": 12, "outputTokens": 3, "cachedInputTokens": 10}])
 _ABOUT: dict[str, st.SearchStrategy[Any]] = {
     "provider_executed": _MAYBE,
     "provider_metadata": _MAYBE_OBJECT,
-    "tool_metadata": _MAYBE_OBJECT,
+    "tool_metadata": st.one_of(_MAYBE_OBJECT, st.just({"parent": "c1"})),
     "dynamic": _MAYBE,
 }
 _NAMED: dict[str, st.SearchStrategy[Any]] = {
     **_ABOUT,
     "tool_name": st.sampled_from(["forecast", "book_train", "web search", "<b>x</b>", ""]),
     "title": _MAYBE_TEXT,
-    "extra": st.sampled_from([{}, {}, {"note": "kept"}]),
+    "extra": _EXTRA,
 }
 _URLS = st.sampled_from(
     [
@@ -133,6 +142,8 @@ _REASONS = st.sampled_from([None, "stop", "length", "content-filter", "tool-call
 def events() -> st.SearchStrategy[Event]:
     """Generates one event of any kind."""
     call = {"tool_call_id": _CALLS}
+    block: dict[str, Any] = {"id": _BLOCKS, "provider_metadata": _MAYBE_OBJECT, "parent": _PARENTS}
+    inside: dict[str, Any] = {"parent": _PARENTS, "extra": _EXTRA}
     asking = st.sampled_from(["a1", "a2"])
     return st.one_of(
         st.builds(
@@ -140,25 +151,38 @@ def events() -> st.SearchStrategy[Event]:
             message_id=_MAYBE_TEXT,
             message_metadata=_MAYBE_OBJECT,
             role=st.sampled_from([None, "user", "system", "x"]),
+            repeated=_MAYBE,
+            injected=st.sampled_from([None, None, "", "skill"]),
+            extra=_EXTRA,
         ),
         st.builds(ev.Finish, finish_reason=_REASONS, message_metadata=_MAYBE_OBJECT),
         st.builds(ev.Abort, reason=_MAYBE_TEXT),
         st.builds(ev.MessageMetadata, message_metadata=_OBJECTS),
-        st.sampled_from([ev.StartStep(), ev.FinishStep(), ev.ResetStep()]),
-        st.builds(ev.Error, error_text=texts(), details=_MAYBE_TEXT),
+        st.sampled_from([ev.StartStep(), ev.StartStep(), ev.FinishStep(), ev.ResetStep()]),
+        st.builds(ev.StartStep, parent=_PARENTS, agent=_MAYBE_TEXT, extra=_EXTRA),
         st.builds(
-            ev.TextStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT, seam=st.sampled_from([False, False, True])
+            ev.FinishStep,
+            parent=_PARENTS,
+            **dict.fromkeys(("model", "response_id"), _MAYBE_TEXT),
+            usage=_COUNTED,
+            cost=st.sampled_from([None, {"USD": "0.01"}]),
+            finish_reason=_REASONS,
+            provider_metadata=_MAYBE_OBJECT,
+            seconds=st.none() | st.floats(allow_nan=False),
+            extra=_EXTRA,
         ),
-        *[st.builds(ev.TextDelta, id=_BLOCKS, delta=texts(), provider_metadata=_MAYBE_OBJECT) for _ in range(3)],
-        st.builds(ev.TextEnd, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT),
-        st.builds(ev.ReasoningStart, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT),
-        st.builds(ev.ReasoningDelta, id=_BLOCKS, delta=texts(), provider_metadata=_MAYBE_OBJECT),
-        st.builds(ev.ReasoningEnd, id=_BLOCKS, provider_metadata=_MAYBE_OBJECT),
-        st.builds(ev.ToolInputStart, **call, **_NAMED, open=_MAYBE),
+        st.builds(ev.Error, error_text=texts(), details=_MAYBE_TEXT, parent=_PARENTS),
+        st.builds(ev.TextStart, **block, extra=_EXTRA, seam=st.sampled_from([False, False, True])),
+        *[st.builds(ev.TextDelta, **block, delta=texts()) for _ in range(3)],
+        st.builds(ev.TextEnd, **block, extra=st.sampled_from([{}, {"citations": [{"citedText": "x"}]}])),
+        st.builds(ev.ReasoningStart, **block),
+        st.builds(ev.ReasoningDelta, **block, delta=texts()),
+        st.builds(ev.ReasoningEnd, **block, extra=_EXTRA),
+        st.builds(ev.ToolInputStart, **call, **_NAMED, open=_MAYBE, provider_id=st.sampled_from([None, "p1"])),
         *[st.builds(ev.ToolInputDelta, **call, input_text_delta=texts()) for _ in range(2)],
         st.builds(ev.ToolInputAvailable, **call, **_NAMED, input=json_values(), open=_MAYBE),
         st.builds(ev.ToolInputError, **call, **_NAMED, input=json_values(), error_text=texts()),
-        st.builds(ev.ToolApprovalRequest, approval_id=asking, **call, is_automatic=_MAYBE, signature=_MAYBE_TEXT),
+        st.builds(ev.ToolApprovalRequest, approval_id=asking, **call, **_ASKED),
         st.builds(ev.ToolApprovalResponse, approval_id=asking, approved=st.booleans(), reason=_MAYBE_TEXT),
         st.builds(
             ev.ToolOutputAvailable,
@@ -175,8 +199,8 @@ def events() -> st.SearchStrategy[Event]:
         st.builds(
             ev.ToolTimes,
             **call,
-            started=st.none() | st.floats(),
-            seconds=st.none() | st.floats(),
+            started=st.none() | st.floats(allow_nan=False),
+            seconds=st.none() | st.floats(allow_nan=False),
             tokens=st.none() | st.integers(),
         ),
         st.builds(ev.ToolLog, **call, text=texts()),
@@ -184,12 +208,21 @@ def events() -> st.SearchStrategy[Event]:
         st.builds(ev.ToolInterrupted, **call),
         st.builds(ev.ToolRetracted, **call, successor=st.sampled_from([None, None, "c4"]), text=_MAYBE_TEXT),
         st.builds(ev.Status, text=texts(1)),
-        st.builds(ev.SourceUrl, source_id=texts(1), url=_URLS, title=_MAYBE_TEXT),
-        st.builds(ev.SourceDocument, source_id=texts(1), media_type=_TYPES, title=texts(), filename=_MAYBE_TEXT),
-        st.builds(ev.File, url=_URLS, media_type=_TYPES),
-        st.builds(ev.ReasoningFile, url=_URLS, media_type=_TYPES),
-        st.builds(ev.Custom, kind=texts(1), provider_metadata=_MAYBE_OBJECT),
-        st.builds(ev.Data, name=texts(1), data=json_values(), id=st.sampled_from([None, "d1"]), transient=_MAYBE),
+        st.builds(ev.SourceUrl, **inside, source_id=texts(1), url=_URLS, title=_MAYBE_TEXT),
+        st.builds(
+            ev.SourceDocument, **inside, source_id=texts(1), media_type=_TYPES, title=texts(), filename=_MAYBE_TEXT
+        ),
+        st.builds(ev.File, **inside, url=_URLS, media_type=_TYPES, filename=_MAYBE_TEXT),
+        st.builds(ev.ReasoningFile, **inside, url=_URLS, media_type=_TYPES, filename=_MAYBE_TEXT),
+        st.builds(ev.Custom, **inside, kind=texts(1), provider_metadata=_MAYBE_OBJECT),
+        st.builds(
+            ev.Data,
+            **inside,
+            name=texts(1) | st.sampled_from(["chunk", "toolcall"]),
+            data=json_values(),
+            id=st.sampled_from([None, "d1"]),
+            transient=_MAYBE,
+        ),
         st.builds(ev.Diagnostic, message=texts(1), action=texts(1)),
         st.builds(ev.Other, kind=st.just("odd"), extra=_OBJECTS),
     )

@@ -19,6 +19,7 @@ from toolcall_nb.core.events import Event, to_dict
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.wire import encoder
 from toolcall_nb.wire.ag_ui import CHUNK
+from toolcall_nb.wire.ag_ui.contents import result_event
 from toolcall_nb.wire.ag_ui.terms import EVENT_TYPES
 
 RUN = {"threadId": "th", "runId": "r"}
@@ -206,6 +207,97 @@ def test_what_ag_ui_has_no_event_for_is_a_custom_event_with_the_chunk() -> None:
     ]
 
 
+def test_a_step_has_the_name_of_its_agent() -> None:
+    steps = [ev.StartStep(agent="planner"), ev.FinishStep(model="m", usage={"inputTokens": 1}), ev.StartStep()]
+    events = [*steps, ev.TextDelta("t", "a"), ev.Finish()]
+    assert [(event["type"], event["stepName"]) for event in run(*events) if "stepName" in event] == [
+        *(("STEP_STARTED", "planner"), ("STEP_FINISHED", "planner")),
+        *(("STEP_STARTED", "step-2"), ("STEP_FINISHED", "step-2")),
+    ]
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
+
+
+def test_the_usage_of_a_run_is_that_of_its_steps_and_subagents_by_model() -> None:
+    steps = [(None, "large", 3), ("c", "small", 5), (None, "large", 4)]
+    ends = [ev.FinishStep(parent=parent, model=name, usage={"inputTokens": n}) for parent, name, n in steps]
+    finish = ev.Finish(message_metadata={"usage": {"inputTokens": 1}})
+    events = [ev.ToolInputAvailable("c", "ask", {}), *ends, finish]
+    usage = run(*events)[-1]["usage"]
+    assert usage == [{"model": "large", "inputTokens": 7}, {"model": "small", "inputTokens": 5}]
+    last = frames(encoded("provider", events))[-2]["data"]
+    assert last["tokenUsage"] == {"promptTokens": 12}
+    assert run(events[0], finish)[-1]["usage"] == [{"inputTokens": 1}]
+
+
+def test_an_agent_inside_a_call_is_a_subagent_and_all_that_it_says_has_its_id() -> None:
+    inner = {"tool_metadata": {"parent": "c"}}
+    events: list[Event] = [
+        ev.ToolInputAvailable("c", "ask", {}),
+        ev.StartStep(parent="c", agent="expert"),
+        *(ev.TextDelta("t", "I look.", parent="c"), ev.TextEnd("t", parent="c")),
+        *(ev.ToolInputAvailable("d", "look", {}, **inner), ev.ToolOutputAvailable("d", 1)),
+        ev.FinishStep(parent="c", model="small"),
+        *(ev.ToolOutputAvailable("c", "found"), ev.TextDelta("t", "Found."), ev.Finish()),
+    ]
+    sent = run(*events)
+    started = next(event for event in sent if event["type"] == "SUBAGENT_STARTED")
+    assert (started["name"], started["parentToolCallId"]) == ("expert", "c")
+    assert kinds([event for event in sent if event.get("subagentRunId") == started["subagentRunId"]]) == [
+        *("SUBAGENT_STARTED", "STEP_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END"),
+        *("TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT", "STEP_FINISHED"),
+        "SUBAGENT_FINISHED",
+    ]
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
+
+
+def test_the_error_of_an_agent_inside_a_call_is_not_the_runs() -> None:
+    events = [ev.ToolInputAvailable("c", "ask", {}), ev.Error("Nothing", details="404", parent="c"), ev.Finish()]
+    assert kinds(run(*events))[3:] == ["SUBAGENT_STARTED", "SUBAGENT_ERROR", "RUN_FINISHED"]
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
+
+
+def test_an_id_that_is_used_again_in_another_step_is_another_call() -> None:
+    step = [ev.StartStep(), ev.ToolInputAvailable("look:0", "look", {}), ev.ToolOutputAvailable("look:0", 1)]
+    events = [*step, *step, ev.Finish()]
+    starts = [event["toolCallId"] for event in run(*events) if event["type"] == "TOOL_CALL_START"]
+    assert starts == ["look:0", "look:0~2"]
+    assert [*decoded_transcript("ag-ui", events).calls] == ["look:0", "look:0-2"]
+
+
+def test_an_interrupt_says_why_it_is_asked_and_what_may_be_answered() -> None:
+    asked = ev.ToolApprovalRequest(
+        *("a", "c"),
+        **{"message": "It costs money", "rule": "book*", "response_schema": {"type": "string"}, "expires_at": "2027"},
+    )
+    events = [ev.ToolInputAvailable("c", "book", {}), asked, ev.Finish()]
+    assert run(*events)[-1]["outcome"]["interrupts"] == [
+        {
+            **{"id": "a", "reason": "book*", "message": "It costs money", "toolCallId": "c"},
+            **{"responseSchema": {"type": "string"}, "expiresAt": "2027"},
+        }
+    ]
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
+
+
+def test_the_pieces_of_a_result_are_parts_of_its_message() -> None:
+    picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"}
+    contents = [{"type": "text", "text": "Two:"}, picture, {**picture, "url": "https://h/b.png"}]
+    output = ev.ToolOutputAvailable("c", "Two:", contents=contents)
+    events = [ev.ToolInputAvailable("c", "draw", {}), output, ev.Finish()]
+    result = next(event for event in run(*events) if event["type"] == "TOOL_CALL_RESULT")
+    assert result["content"] == [
+        {"type": "text", "text": "Two:"},
+        {"type": "image", "source": {"type": "data", "value": "AAAA", "mimeType": "image/png"}},
+        {"type": "image", "source": {"type": "url", "value": "https://h/b.png", "mimeType": "image/png"}},
+    ]
+    _PEER.validate_python(result)
+    assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
+    foreign = {key: value for key, value in result.items() if key != "metadata"}
+    read = result_event(foreign, "c")
+    assert isinstance(read, ev.ToolOutputAvailable)
+    assert read.contents == contents
+
+
 def test_data_is_a_custom_event_and_the_state_is_the_state() -> None:
     events: list[Event] = [ev.Data("chart", [1], id="d"), ev.Data("state", {"a": 1}, id="state"), ev.Data(CHUNK, 1)]
     first, state, odd, _ = run(*events)
@@ -255,11 +347,13 @@ def without_late_ends(events: list[Event]) -> list[Event]:
 
 def out_of_order(events: list[Any]) -> list[str]:
     """What the verifier's rules would refuse (client, verify.ts); its own code reads the same in test_wire_peers."""
-    open_: set[tuple[str, str]] = set()
+    open_: set[tuple[str, str, str]] = set()
     wrong, running = [], False
     for event in events:
         family, _, step = event["type"].rpartition("_")
-        key = (family, event.get("messageId", event.get("toolCallId", event.get("stepName", ""))))
+        name = event.get("messageId", event.get("toolCallId", event.get("stepName", "")))
+        of_subagent = (event.get("subagentRunId") or "") if family in ("STEP", "SUBAGENT") else ""
+        key = (family, of_subagent, name if family != "SUBAGENT" else "")
         wrong += [] if running or event["type"] == "RUN_STARTED" else [event["type"]]
         if event["type"] in ("RUN_FINISHED", "RUN_ERROR"):
             wrong += [str(name) for name in open_ if event["type"] == "RUN_FINISHED"]
@@ -271,9 +365,9 @@ def out_of_order(events: list[Any]) -> list[str]:
         elif step in ("START", "STARTED"):
             wrong += [str(key)] if key in open_ else []
             open_.add(key)
-        elif step in ("CONTENT", "ARGS", "END", "FINISHED"):
+        elif step in ("CONTENT", "ARGS", "END", "FINISHED", "ERROR"):
             wrong += [] if key in open_ else [str(event)]
-            if step in ("END", "FINISHED"):
+            if step in ("END", "FINISHED", "ERROR"):
                 open_.discard(key)
     return wrong + (["no end"] if running else [])
 

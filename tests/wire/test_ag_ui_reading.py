@@ -14,7 +14,18 @@ from tests.support.strategies import json_values
 from tests.support.wire_round_trips import decoded
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import DataPart, ErrorPart, FilePart, ReasoningPart, State, TextPart, Transcript
+from toolcall_nb.core.steps import steps_of
+from toolcall_nb.core.transcript import (
+    Approval,
+    DataPart,
+    ErrorPart,
+    FilePart,
+    Message,
+    ReasoningPart,
+    State,
+    TextPart,
+    Transcript,
+)
 from toolcall_nb.wire.ag_ui import CHUNK, METADATA_KEY
 
 
@@ -67,6 +78,7 @@ def test_a_run_of_another_agent_is_a_message() -> None:
     assert (call.name, call.input, call.output, call.state) == ("f", {"a": 1}, "21", State.OUTPUT_AVAILABLE)
     assert result == DataPart("result", {"x": 1})
     assert message.metadata == {"threadId": "th", "runId": "r", "model": "m1", "usage": {"inputTokens": 5}}
+    assert message.extra == {"usage": [{"model": "m1", "inputTokens": 2}, {"inputTokens": 3}]}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +146,8 @@ def test_malformed_or_misplaced_events_are_diagnostics_and_the_rest_is_read(even
 
 
 def test_an_event_of_a_type_that_is_not_known_is_kept() -> None:
-    (found,) = told({"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "x"})
-    assert found == ev.Other("SUBAGENT_STARTED", extra={"subagentRunId": "s", "name": "x"})
+    (found,) = told({"type": "SUBAGENT_MOVED", "subagentRunId": "s", "name": "x"})
+    assert found == ev.Other("SUBAGENT_MOVED", extra={"subagentRunId": "s", "name": "x"})
 
 
 def test_arguments_that_are_no_json_are_an_input_error() -> None:
@@ -236,6 +248,134 @@ def test_a_snapshot_brings_the_messages_that_were_not_streamed_or_sent() -> None
 
 def source() -> dict[str, str]:
     return {"type": "data", "value": "AAAA", "mimeType": "image/png"}
+
+
+# Steps and subagents ------------------------------------------------------------------------------------------
+
+
+def call(call_id: str, name: str = "f", result: str | None = "1", **fields: Any) -> list[dict[str, Any]]:
+    tag = {key: value for key, value in fields.items() if key == "subagentRunId"}
+    start = {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": name, **fields}
+    end = {"type": "TOOL_CALL_END", "toolCallId": call_id, **tag}
+    if result is None:
+        return [start, end]
+    return [
+        start,
+        end,
+        {"type": "TOOL_CALL_RESULT", "messageId": f"r-{call_id}", "toolCallId": call_id, "content": result},
+    ]
+
+
+def text(message: str, delta: str, **fields: Any) -> list[dict[str, Any]]:
+    return [
+        {"type": "TEXT_MESSAGE_START", "messageId": message, **fields},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": message, "delta": delta},
+        {"type": "TEXT_MESSAGE_END", "messageId": message},
+    ]
+
+
+def message_of(*events: Mapping[str, Any]) -> Message:
+    (message,) = Transcript.from_events(decoded("ag-ui", sent(STARTED, *events, FINISHED))).messages
+    return message
+
+
+def steps(message: Message, parent: str | None = None) -> list[tuple[str | None, list[str]]]:
+    """The agent of each step, and its texts and calls."""
+    found = steps_of(message, parent)
+    return [(s.agent, [getattr(part, "text", getattr(part, "id", "")) for part in s.parts]) for s in found]
+
+
+def test_a_call_after_the_results_of_all_others_is_of_the_next_step() -> None:
+    together = [*call("c", result=None), *call("d")]
+    answered = {"type": "TOOL_CALL_RESULT", "messageId": "x", "toolCallId": "c", "content": "1"}
+    message = message_of(*together, answered, *call("e"), *text("m", "Done."))
+    assert steps(message) == [(None, ["c", "d"]), (None, ["e"]), (None, ["Done."])]
+
+
+def test_calls_of_one_message_are_of_one_step_even_if_the_first_has_its_result() -> None:
+    message = message_of(*call("c", parentMessageId="m"), *call("d", parentMessageId="m"))
+    assert steps(message) == [(None, ["c", "d"])]
+
+
+def test_a_named_step_that_goes_on_after_results_is_several_requests() -> None:
+    named = {"type": "STEP_STARTED", "stepName": "work"}, {"type": "STEP_FINISHED", "stepName": "work"}
+    nothing = {"type": "STEP_STARTED", "stepName": "tools"}, {"type": "STEP_FINISHED", "stepName": "tools"}
+    message = message_of(named[0], *text("m", "I look."), *call("c"), *text("n", "Done."), named[1], *nothing)
+    assert steps(message) == [(None, ["I look.", "c"]), (None, ["Done."])]
+    assert [step.start.extra for step in message.steps] == [{"stepName": "work"}] * 2
+
+
+def test_a_subagents_work_belongs_to_the_call_that_started_it() -> None:
+    begun = {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "expert", "parentToolCallId": "c"}
+    tag = {"subagentRunId": "s"}
+    message = message_of(
+        *[*call("c", "ask", result=None), begun, *text("m", "I look.", **tag), *call("d", "look", **tag)],
+        *[*text("n", "Nothing.", **tag), {"type": "SUBAGENT_ERROR", **tag, "message": "It failed", "code": "404"}],
+        *[{"type": "TOOL_CALL_RESULT", "messageId": "r", "toolCallId": "c", "content": "none"}, *text("o", "Sorry.")],
+    )
+    assert steps(message) == [(None, ["c"]), (None, ["Sorry."])]
+    assert steps(message, "c") == [("expert", ["I look.", "d"]), ("expert", ["Nothing.", "It failed"])]
+    assert (message.text, message.error) == ("Sorry.", None)
+    assert message.parts[-2] == ErrorPart("It failed", "404", parent="c")
+
+
+def test_a_subagent_inside_a_subagent_without_a_call_is_in_the_call_around_both() -> None:
+    outer = {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "desk", "parentToolCallId": "c"}
+    inner = {"type": "SUBAGENT_STARTED", "subagentRunId": "i", "name": "expert", "parentSubagentRunId": "s"}
+    done = [{"type": "SUBAGENT_FINISHED", "subagentRunId": name, "result": {"n": 1}} for name in "is"]
+    message = message_of(*call("c", result=None), outer, inner, *text("m", "Hm", subagentRunId="i"), *done)
+    assert steps(message, "c")[0] == ("expert", ["Hm"])
+    assert message.step_starts[0].extra["result"] == {"n": 1}
+
+
+def test_an_agent_that_no_call_started_is_named_at_its_step() -> None:
+    begun = {"type": "SUBAGENT_STARTED", "subagentRunId": "s", "name": "writer"}
+    message = message_of(*text("m", "Plan."), begun, *text("n", "Text.", subagentRunId="s"), *text("o", "Done."))
+    assert steps(message) == [(None, ["Plan."]), ("writer", ["Text."]), (None, ["Done."])]
+
+
+def test_fields_of_other_agents_that_have_no_place_are_kept() -> None:
+    about = {"name": "Ada", "metadata": {"x": 1}}
+    snapshot = [{"id": "s", "role": "assistant", "content": "old", **about, "encryptedValue": "e"}]
+    message = message_of(
+        {"type": "MESSAGES_SNAPSHOT", "messages": snapshot}, *text("m", "new", **about), *call("c", metadata={"y": 2})
+    )
+    assert [part.extra for part in message.parts] == [{**about, "encryptedValue": "e"}, about, {"metadata": {"y": 2}}]
+
+
+def test_an_id_that_is_used_again_after_its_result_is_another_call() -> None:
+    message = message_of(*call("look:0", result="a"), *call("look:0", result="b"))
+    assert [(call.id, call.provider_id, call.output) for call in message.calls] == [
+        *(("look:0", None, "a"), ("look:0-2", "look:0", "b")),
+    ]
+
+
+def test_an_interrupt_says_why_and_until_when() -> None:
+    asked = {"id": "a", "reason": "over budget", "toolCallId": "c", "message": "Pay?", "metadata": {"x": 1}}
+    more = {"responseSchema": {"type": "string"}, "expiresAt": "2027-01-01T00:00:00Z"}
+    outcome = {"type": "interrupt", "interrupts": [{**asked, **more}]}
+    found = decoded("ag-ui", sent(STARTED, *call("c", result=None), {**FINISHED, "outcome": outcome}))
+    (found_call,) = Transcript.from_events(found).calls.values()
+    assert found_call.approval == Approval(
+        **{"id": "a", "message": "Pay?", "rule": "over budget", "response_schema": {"type": "string"}},
+        expires_at="2027-01-01T00:00:00Z",
+    )
+    assert found_call.extra == {"metadata": {"x": 1}}
+
+
+def test_each_assistants_message_of_a_snapshot_is_a_step_with_the_reasoning_before_it() -> None:
+    def calls(message: str, *ids: str) -> dict[str, Any]:
+        function = {"name": "f", "arguments": "{}"}
+        found = [{"id": name, "type": "function", "function": function} for name in ids]
+        return {"id": message, "role": "assistant", "toolCalls": found}
+
+    results = [{"id": f"t{name}", "role": "tool", "toolCallId": name, "content": "1"} for name in "cde"]
+    snapshot = [
+        *({"id": "r", "role": "reasoning", "content": "hm"}, calls("m1", "c", "d"), *results[:2]),
+        *(calls("m2", "e"), results[2], {"id": "m3", "role": "assistant", "content": "Done."}),
+    ]
+    message = message_of({"type": "MESSAGES_SNAPSHOT", "messages": snapshot})
+    assert steps(message) == [(None, ["hm", "c", "d"]), (None, ["e"]), (None, ["Done."])]
 
 
 # State and activities -----------------------------------------------------------------------------------------

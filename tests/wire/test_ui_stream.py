@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,62 @@ def test_a_retracted_call_does_not_stay_open_in_other_readers() -> None:
         assert {**STAND_IN, "errorText": text} in frames(encoded("ui", [begun, event]))
         assert decoded("ui", encoded("ui", [begun, event, ev.Finish()])) == [begun, event, ev.Finish()]
     assert "standIn" not in str(frames(encoded("ui", [ev.ToolRetracted("nobody"), ev.ToolInterrupted("nobody")])))
+
+
+def test_what_a_nested_run_says_is_in_envelopes_that_other_readers_skip() -> None:
+    inside: list[Event] = [
+        ev.StartStep(parent="c", agent="expert"),
+        *(ev.TextStart("t", parent="c"), ev.TextDelta("t", "I look.", parent="c"), ev.TextEnd("t", parent="c")),
+        *(ev.Data("plan", 1, parent="c"), ev.Error("Nothing", parent="c"), ev.FinishStep(parent="c", model="m")),
+    ]
+    events = [ev.ToolInputAvailable("c", "ask", {}), *inside, ev.ToolOutputAvailable("c", 1), ev.Finish()]
+    sent = frames(encoded("ui", events))[:-1]
+    assert [frame["type"] for frame in sent] == [
+        *("tool-input-available", *["data-chunk"] * len(inside), "tool-output-available", "finish"),
+    ]
+    assert sent[2] == {"type": "data-chunk", "data": to_dict(inside[1]), "transient": True}
+    assert decoded("ui", encoded("ui", events)) == events
+
+
+@pytest.mark.parametrize(
+    "event",
+    [ev.Data("chunk", {"type": "text-delta", "id": "t", "delta": "x", "parent": "c"}), ev.Data("chunk", {"type": "x"})],
+)
+def test_an_application_may_call_its_own_data_a_chunk(event: Event) -> None:
+    assert decoded("ui", encoded("ui", [event, ev.Finish()])) == [event, ev.Finish()]
+
+
+def test_why_an_approval_is_asked_has_the_ai_sdks_own_name() -> None:
+    asked = ev.ToolApprovalRequest("a", "c", message="It costs money", extra={"approvalDescriptor": {"x": 1}})
+    (sent, _) = frames(encoded("ui", [asked]))
+    assert sent == {
+        **{"type": "tool-approval-request", "approvalId": "a", "toolCallId": "c"},
+        **{"reason": "It costs money", "approvalDescriptor": {"x": 1}},
+    }
+    call = decoded_transcript("ui", [ev.ToolInputAvailable("c", "f", {}), asked, ev.Finish()]).calls["c"]
+    assert (call.approval.message, call.extra) == ("It costs money", {"approvalDescriptor": {"x": 1}})
+
+
+PAGE = {"type": "source", "sourceType": "url", "id": "s", "url": "https://example.org/"}
+
+
+@pytest.mark.parametrize(
+    ("citations", "is_standard"),
+    [
+        ([{"source": PAGE, "startIndex": 0, "endIndex": 3, "citedText": "abc"}], True),
+        ([{"source": {**PAGE, "sourceType": "document", "mediaType": "text/plain", "title": "A"}}], True),
+        ([{"source": PAGE, "startIndex": -1}], False),
+        ([{"citedText": "abc"}], False),
+        ("abc", False),
+    ],
+    ids=str,
+)
+def test_citations_are_sent_as_they_are_where_the_ai_sdk_takes_them(citations: Any, is_standard: bool) -> None:
+    events: list[Event] = [ev.TextStart("t"), ev.TextEnd("t", extra={"citations": citations}), ev.Finish()]
+    sent = frames(encoded("ui", events))[1]
+    assert ("citations" in sent) is is_standard
+    assert decoded("ui", encoded("ui", events)) == events
+    assert decoded_transcript("ui", events).messages[0].parts[0].extra == {"citations": citations}
 
 
 # Tolerance ----------------------------------------------------------------------------------------------------

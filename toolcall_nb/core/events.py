@@ -342,8 +342,8 @@ class ToolInputError(_Chunk, frozen=True):
 class ToolApprovalRequest(_Chunk, frozen=True):
     """A person is asked whether the call may run.
 
-    From ``title`` on, the fields are additions: what is asked, why (``message``), who asks, the rule that asked, the
-    JSON schema of the answer, and until when it can be given, as ISO 8601.
+    ``message`` says why; its name on the wire is ``reason``. The fields from ``title`` on but this are additions: what is
+    asked, who asks, the rule that asked, the JSON schema of the answer, and until when it can be given, as ISO 8601.
     """
 
     type: ClassVar[str] = "tool-approval-request"
@@ -352,7 +352,7 @@ class ToolApprovalRequest(_Chunk, frozen=True):
     is_automatic: bool | None = None
     signature: str | None = None
     title: str | None = None
-    message: str | None = None
+    message: str | None = field(default=None, name="reason")
     asked_by: str | None = None
     rule: str | None = None
     response_schema: Object | None = None

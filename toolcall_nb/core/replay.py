@@ -96,14 +96,14 @@ def part_events(part: Part, number: str) -> Iterator[Event]:
     match part:
         case TextPart():
             block = f"text-{number}"
-            yield ev.TextStart(block, part.provider_metadata, parent=part.parent, extra=part.extra)
+            yield ev.TextStart(block, part.provider_metadata, parent=part.parent)
             yield ev.TextDelta(block, part.text, parent=part.parent)
-            yield ev.TextEnd(block, parent=part.parent)
+            yield ev.TextEnd(block, parent=part.parent, extra=part.extra)
         case ReasoningPart():
             block = f"reasoning-{number}"
-            yield ev.ReasoningStart(block, part.provider_metadata, parent=part.parent, extra=part.extra)
+            yield ev.ReasoningStart(block, part.provider_metadata, parent=part.parent)
             yield ev.ReasoningDelta(block, part.text, parent=part.parent)
-            yield ev.ReasoningEnd(block, parent=part.parent)
+            yield ev.ReasoningEnd(block, parent=part.parent, extra=part.extra)
         case ToolCall():
             yield from call_events(part)
         case _:

@@ -160,6 +160,7 @@ class RequestReader:
     def _turn(self, messages: Sequence[Message], answers: tuple[ApprovalAnswer, ...]) -> dict[str, Any]:
         """Returns the fields of `TurnRequest` that follow from a whole conversation."""
         most = self._limits.message
+        messages = Transcript(tuple(messages)).messages  # whose calls have ids of their own, as those of the thread
         for number, message in enumerate(messages):
             if any(isinstance(part, TextPart) and len(part.text) > most for part in message.parts):
                 raise Problem(413, f"'messages[{number}]' has a text that is longer than {most:,} characters.")

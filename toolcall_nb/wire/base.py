@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Json, Object
 from toolcall_nb.core.json_text import json_text, read_json
+from toolcall_nb.core.usage import add_token_counts, read_token_counts
 from toolcall_nb.errors import WireError
 from toolcall_nb.wire.sse import MAX_EVENT_BYTES, SseDecoder, encode_sse
 
@@ -225,6 +226,26 @@ class JsonText:
             return ev.ToolInputAvailable(call_id, name, read_json(text) if text.strip() else {})
         except (ValueError, RecursionError):
             return ev.ToolInputError(call_id, name, text, "The arguments of a tool call are no valid JSON.")
+
+
+class ReplyUsage:
+    """The token counts of one reply, by the model that used them: of its steps, or else of its metadata."""
+
+    def __init__(self) -> None:
+        self._steps: dict[str | None, list[Object]] = {}
+
+    def add(self, step: ev.FinishStep) -> None:
+        """Adds the counts of a step, also of one in a nested run."""
+        if step.usage:
+            self._steps.setdefault(step.model, []).append(step.usage)
+
+    def take(self, finish: Event | None) -> list[tuple[str | None, Mapping[str, int | float]]]:
+        """Returns the counts at the end of a reply, and begins the next one."""
+        steps, self._steps = self._steps, {}
+        metadata = object_or_empty(finish.message_metadata) if isinstance(finish, ev.Finish) else {}
+        model = metadata.get("model")
+        whole = {model if isinstance(model, str) else None: [object_or_empty(metadata.get("usage"))]}
+        return [(name, add_token_counts(map(read_token_counts, usages))) for name, usages in (steps or whole).items()]
 
 
 class Frames:

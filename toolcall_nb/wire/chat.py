@@ -131,6 +131,8 @@ class ChatEncoder:
 
     def encode(self, event: Event) -> bytes:
         """Returns the event's ``chunk`` or ``tool_usage``, or nothing."""
+        if getattr(event, "parent", None) is not None:  # of a nested run: not what the assistant says
+            return b""
         match event:
             case ev.Start():
                 self._is_assistant, self._block = event.role in (None, "assistant"), None
@@ -145,7 +147,8 @@ class ChatEncoder:
             case ev.ToolInputStart() | ev.ToolInputAvailable() | ev.ToolInputError():
                 if event.tool_call_id not in self._calls:
                     self._calls.add(event.tool_call_id)
-                    self._block = None  # text that follows is another part
+                    if "parent" not in (event.tool_metadata or {}):
+                        self._block = None  # text that follows is another part
                 return self._used([event.tool_name])
             case ev.Data(name="tools-used", data=list(names)):
                 return self._used([name for name in names if isinstance(name, str)])
@@ -174,9 +177,9 @@ class ChatEncoder:
 CHAT_WIRE = Wire(
     name="chat",
     losses=(
-        "Of a tool call only its tool's name, once for each tool; no input, result, failure or approval. No reasoning, "
-        "sources, files, data, steps, metadata or status; a stop ends like any reply; text parts become one; only the "
-        "assistant's messages."
+        "Of a tool call only its tool's name, once for each tool, also of those in nested runs; no input, result, "
+        "failure or approval. No reasoning, sources, files, data, steps, texts and errors of nested runs, metadata or "
+        "status; a stop ends like any reply; text parts become one; only the assistant's messages."
     ),
     decoder=ChatDecoder,
     encoder=lambda options: ChatEncoder(options.thread_id or "", options.tools, options.numbered),

@@ -18,8 +18,18 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Missing, Object
 from toolcall_nb.core.result_text import format_output
+from toolcall_nb.core.usage import add_token_counts
 from toolcall_nb.errors import WireError
-from toolcall_nb.wire.base import NO_MESSAGE, Frames, JsonEvents, Wire, connection_lost, list_or_empty, object_or_empty
+from toolcall_nb.wire.base import (
+    NO_MESSAGE,
+    Frames,
+    JsonEvents,
+    ReplyUsage,
+    Wire,
+    connection_lost,
+    list_or_empty,
+    object_or_empty,
+)
 
 _REASONS = frozenset({"stop", "length", "content-filter", "tool-calls", "error", "other"})
 _MOST = 2**53
@@ -170,20 +180,32 @@ class EnvelopeEncoder:
         self._frames = Frames(numbered)
         self._text: list[str] = []  # the deltas since a call or the last provider-completed
         self._names: dict[str, str] = {}
+        self._nested: set[str] = set()  # ids of the calls of nested runs
         self._is_assistant = True
         self._errors: list[str] = []
+        self._usage = ReplyUsage()
 
     def encode(self, event: Event) -> bytes:
         """Returns the event's envelopes, or nothing."""
+        if isinstance(event, ev.FinishStep):
+            self._usage.add(event)
         if isinstance(event, ev.Start):
             self._is_assistant = event.role in (None, "assistant")
-        return b"".join(map(self._frames.frame, self._envelopes(event))) if self._is_assistant else b""
+        is_said = self._is_assistant and not self._is_nested(event)
+        return b"".join(map(self._frames.frame, self._envelopes(event))) if is_said else b""
 
     def close(self) -> bytes:
         """Returns ``chain-error`` if there was an error, or ``chain-completed``."""
         if self._errors:
             return self._frames.frame(_envelope("chain-error", error={"message": "\n".join(self._errors)}))
         return self._frames.frame(_envelope("chain-completed"))
+
+    def _is_nested(self, event: Event) -> bool:
+        """Whether the event is of a run inside a call, which is not the assistant's."""
+        call_id = getattr(event, "tool_call_id", "")
+        if call_id not in self._names and "parent" in (getattr(event, "tool_metadata", None) or {}):
+            self._nested.add(call_id)
+        return getattr(event, "parent", None) is not None or call_id in self._nested
 
     def _envelopes(self, event: Event) -> Iterator[Object]:
         match event:
@@ -215,8 +237,7 @@ class EnvelopeEncoder:
     def _completed(self, event: ev.Finish | ev.Abort | None) -> Object:
         text = "".join(self._text)
         self._text.clear()
-        metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
-        usage = object_or_empty(metadata.get("usage"))
+        usage = {} if event is None else add_token_counts(counts for _, counts in self._usage.take(event))
         counts = {theirs: usage[here] for theirs, here in _WRITTEN_USAGE.items() if here in usage}
         reason = {"finishReason": event.finish_reason or "stop"} if isinstance(event, ev.Finish) else {}
         return _envelope("provider-completed", response={"text": text, "toolCalls": []}, tokenUsage=counts, **reason)
@@ -273,9 +294,9 @@ def _is_count(value: Any) -> bool:
 PROVIDER_WIRE = Wire(
     name="provider",
     losses=(
-        "No reasoning, sources, files, data, steps, approvals, titles, logs, status or metadata but the usage; a "
-        "call's input only when it is complete, and its end as a result or an error; a stop ends like any reply; "
-        "several messages of the assistant become one, and those of others are left out."
+        "No reasoning, sources, files, data, steps, nested runs, approvals, titles, logs, status or metadata but the "
+        "usage; a call's input only when it is complete, and its end as a result or an error; a stop ends like any "
+        "reply; several messages of the assistant become one, and those of others are left out."
     ),
     decoder=EnvelopeDecoder,
     encoder=lambda options: EnvelopeEncoder(options.numbered),

@@ -5,15 +5,19 @@ the stream. What the AI SDK has no chunk for is written in fields and ``data-*``
 `toolcall_nb.core.events`), so nothing is lost. The AI SDK's reader would leave an interrupted or retracted call open
 for ever, so a ``tool-output-error`` marked ``standIn`` closes it there; `UiDecoder` skips such chunks. The AI SDK ends
 the whole stream at a chunk of a type that it does not know, so chunks that 6 or 7 lacks are sent inside of transient
-``data-chunk`` chunks, which both skip. It does so too at a field that its schema refuses, such as a finish reason of
-its own making; such fields are sent in the field ``nonstandard``, which both ignore. One stream may hold several
-messages; the AI SDK's reader takes them for one.
+``data-chunk`` chunks, which both skip. So are the texts, steps and errors of nested runs, which would be taken for the
+assistant's own. It also ends at a field that its schema refuses, such as a finish reason of its own making; such fields
+are sent in the field ``nonstandard``, which both ignore. One stream may hold several messages; the AI SDK's reader
+takes them for one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
@@ -25,15 +29,52 @@ _ENVELOPE = "data-chunk"
 _NOT_IN_6 = frozenset((ev.Custom.type, ev.ReasoningFile.type, ev.ResetStep.type, ev.ToolApprovalResponse.type))
 """The types of chunks that AI SDK 7 has and 6 refuses."""
 
+_Metadata = dict[str, dict[str, Any]] | UnsetType
+_Place = Annotated[int, Meta(ge=0)] | UnsetType
+
+
+class _CitedPage(Struct, rename="camel", tag_field="sourceType", tag="url"):
+    type: Literal["source"]
+    id: str
+    url: str
+    title: str | UnsetType = UNSET
+    provider_metadata: _Metadata = UNSET
+
+
+class _CitedDocument(Struct, rename="camel", tag_field="sourceType", tag="document"):
+    type: Literal["source"]
+    id: str
+    media_type: str
+    title: str
+    filename: str | UnsetType = UNSET
+    provider_metadata: _Metadata = UNSET
+
+
+class _Citation(Struct, rename="camel"):
+    source: _CitedPage | _CitedDocument
+    start_index: _Place = UNSET
+    end_index: _Place = UNSET
+    cited_text: str | UnsetType = UNSET
+
+
+def _is_a(shape: Any) -> Callable[[Any], bool]:
+    def is_valid(value: Any) -> bool:
+        try:
+            msgspec.convert(value, shape)
+        except msgspec.ValidationError:
+            return False
+        return True
+
+    return is_valid
+
+
 _NONSTANDARD = "nonstandard"
-_FINISH_REASONS = ("stop", "length", "content-filter", "tool-calls", "error", "other")
 _IS_STANDARD: Mapping[str, Callable[[Any], bool]] = {
-    "providerMetadata": lambda value: (
-        isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
-    ),
-    "finishReason": lambda value: value in _FINISH_REASONS,
-    "inputEncoding": lambda value: value in ("json", "text"),
-    "reason": lambda value: isinstance(value, str),
+    "providerMetadata": _is_a(dict[str, dict[str, Any]]),
+    "finishReason": _is_a(Literal["stop", "length", "content-filter", "tool-calls", "error", "other"]),
+    "inputEncoding": _is_a(Literal["json", "text"]),
+    "reason": _is_a(str),
+    "citations": _is_a(list[_Citation]),
 }
 """Whether both schemas take the value of an optional field, for those that take fewer values than an event may have."""
 
@@ -53,7 +94,7 @@ class UiDecoder(JsonEvents):
         if chunk.get("type") == ev.ToolOutputError.type and chunk.get(_STAND_IN) is True:
             return
         inner = chunk.get("data") if chunk.get("type") == _ENVELOPE else None
-        if isinstance(inner, dict) and isinstance(kind := inner.get("type"), str) and _is_refused(kind):
+        if isinstance(inner, dict) and isinstance(inner.get("type"), str) and _is_enveloped(inner):
             chunk = inner
         event = from_dict(_with_nonstandard_fields(chunk))
         if not isinstance(event, ev.Data | ev.Diagnostic | ev.Status | ev.ToolExecution):
@@ -75,7 +116,7 @@ class UiEncoder:
     def encode(self, event: Event) -> bytes:
         """Returns the event's chunk, after stand-ins for ends of calls that the AI SDK has no chunk for."""
         frame, chunk = self._frames.frame, _without_nonstandard_fields(to_dict(event))
-        if _is_refused(chunk["type"]):
+        if _is_enveloped(chunk):
             chunk = {"type": _ENVELOPE, "data": chunk, "transient": True}
         return b"".join(frame(stand_in) for stand_in in self._stand_ins(event)) + frame(chunk)
 
@@ -105,9 +146,11 @@ class UiEncoder:
             yield {**to_dict(ev.ToolOutputError(call_id, text)), _STAND_IN: True}
 
 
-def _is_refused(kind: str) -> bool:
-    """Whether a version of the AI SDK ends the stream at a chunk of this type."""
-    return kind in _NOT_IN_6 or not (kind in CHUNK_TYPES or kind.startswith("data-"))
+def _is_enveloped(chunk: Object) -> bool:
+    """Whether the AI SDK must not read the chunk: a version ends the stream at its type, or it is of a nested run."""
+    kind: str = chunk["type"]
+    is_refused = kind in _NOT_IN_6 or not (kind in CHUNK_TYPES or kind.startswith("data-"))
+    return is_refused or kind == _ENVELOPE or isinstance(chunk.get("parent"), str)
 
 
 def _without_nonstandard_fields(chunk: Object) -> Object:
@@ -138,8 +181,9 @@ UI_WIRE = Wire(
     name="ui",
     losses=(
         "Nothing is lost to this package's reader. The AI SDK's shows an interrupted call as failed, and takes several "
-        "messages for one; it does not see logs, diagnostics, status, what a person was shown of an output, answers to "
-        "approval requests that others gave, repeated steps, files of reasoning, custom parts, or other chunks."
+        "messages for one; of a nested run it sees the calls alone. It does not see logs, diagnostics, status, what a "
+        "person was shown of an output, the facts of steps, answers to approval requests that others gave, repeated "
+        "steps, files of reasoning, custom parts, or other chunks."
     ),
     decoder=UiDecoder,
     encoder=lambda options: UiEncoder(options.numbered),

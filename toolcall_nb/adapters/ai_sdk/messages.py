@@ -1,15 +1,19 @@
 """Converts messages to the AI SDK's UI messages (`to_ui`) and back (`from_ui`), which its front ends keep and send.
 
-Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.77, also ``ToolUIPart`` and ``DynamicToolUIPart``.
-Content that its parts have no field for is kept where its readers skip it: an interrupted call is an ``output-error``
-with ``interrupted``; the displayed result, printed output and the like are under ``toolcall``, and so is, in a
-message's metadata, the reason why it ended early; an error is a ``data-error`` part. Ids of text blocks are not kept.
+Source: vercel/ai, packages/ai/src/ui/ui-messages.ts, version 7.0.173, also ``ToolUIPart`` and ``DynamicToolUIPart``.
+Content that its parts have no field for is kept where its readers skip it: the field ``toolcall`` of a part or of a
+message's metadata holds the displayed result, printed output, the facts of a step and the like; a ``data-toolcall``
+part holds one that is not the assistant's own, of a nested run or an error; an interrupted call is an ``output-error``
+with ``interrupted``. Ids of text blocks, and the times of calls and steps, are not kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
 
 from toolcall_nb.adapters.base import Format, one_or_list
 from toolcall_nb.core.call_states import FINAL_STATES
@@ -30,70 +34,126 @@ from toolcall_nb.core.transcript import (
     SourceDocumentPart,
     SourceUrlPart,
     State,
+    StepStart,
     TextPart,
     ToolCall,
 )
 
+OWN_FIELD = "toolcall"
+"""The key under which a part, or a message's metadata, carries what the AI SDK has no field for."""
+_WRAPPED = f"data-{OWN_FIELD}"
+
+_FieldNames: TypeAlias = Mapping[str, tuple[str, type]]
+"""Fields of a message: by their names there, the attributes of the value here, and the types."""
+
+_METADATA: _FieldNames = {"providerMetadata": ("provider_metadata", dict)}
+_FILE: _FieldNames = {"url": ("url", str), "mediaType": ("media_type", str), "filename": ("filename", str), **_METADATA}
+_SOURCE: _FieldNames = {"sourceId": ("source_id", str), "title": ("title", str), **_METADATA}
+_PARTS: Mapping[str, tuple[type[Any], _FieldNames]] = {
+    "text": (TextPart, {"text": ("text", str), **_METADATA}),
+    "reasoning": (ReasoningPart, {"text": ("text", str), **_METADATA}),
+    "source-url": (SourceUrlPart, {**_SOURCE, "url": ("url", str)}),
+    "source-document": (
+        SourceDocumentPart,
+        {**_SOURCE, "mediaType": ("media_type", str), "filename": ("filename", str)},
+    ),
+    "file": (FilePart, _FILE),
+    "reasoning-file": (FilePart, _FILE),
+    "custom": (CustomPart, {"kind": ("kind", str), **_METADATA}),
+    "error": (ErrorPart, {"text": ("text", str), "details": ("details", str)}),
+    "step-start": (StepStart, {}),
+}
+"""The types of parts but calls and data: the class here, and the fields. An ``error`` is only ever wrapped."""
+_TYPE_OF = {cls: kind for kind, (cls, _) in _PARTS.items() if kind != "reasoning-file"}
+_REQUIRED = {
+    kind: {each.name: "" for each in msgspec.structs.fields(cls) if each.required} for kind, (cls, _) in _PARTS.items()
+}
+_RESERVED = frozenset(("type", "state", OWN_FIELD))
+_DATA_FIELDS = frozenset(("type", "id", "data", OWN_FIELD))
+_STEP: _FieldNames = {
+    "agent": ("agent", str),
+    "model": ("model", str),
+    "usage": ("usage", dict),
+    "cost": ("cost", dict),
+    "finishReason": ("finish_reason", str),
+    "responseId": ("response_id", str),
+    **_METADATA,
+}
+_MESSAGE: _FieldNames = {
+    "finishReason": ("finish_reason", str),
+    "aborted": ("aborted", str),
+    "repeated": ("repeated", bool),
+    "injected": ("injected", str),
+}
+"""The facts of a message that are in its metadata, under `OWN_FIELD`."""
+_MESSAGE_FIELDS = frozenset(("id", "role", "parts", "metadata"))
+
 _ROLES: tuple[Role, ...] = ("system", "user", "assistant")
-_KINDS = frozenset(
-    {"text", "reasoning", "file", "reasoning-file", "source-url", "source-document", "step-start", "custom"}
-)
+_KINDS = frozenset((*_PARTS, "steering-message")) - {"error"}
 _LOOK_AT = 4
 
 
 def to_ui(messages: Iterable[Message]) -> list[Object]:
     """Returns the messages in the form of the AI SDK's front ends; one without an id is ``message-N``, from 1.
 
-    A step of the assistant begins with its message, and after calls that were not the provider's own.
+    A ``step-start`` stands where a step begins, as `toolcall_nb.core.steps` says.
     """
     written: list[Object] = []
     for number, message in enumerate(messages, 1):
-        end = _without_none({"finishReason": message.finish_reason, "aborted": message.aborted})
-        metadata = {**message.metadata, **({OWN_FIELD: end} if end else {})}
-        parts = [*(_with_steps(message.parts) if message.role == "assistant" else map(_part, message.parts))]
-        written.append({"id": message.id or f"message-{number}", "role": message.role, "parts": parts})
+        facts = _attributes(message, _MESSAGE)
+        metadata = {**message.metadata, **({OWN_FIELD: facts} if facts else {})}
+        fields: Object = {"id": message.id or f"message-{number}", "role": message.role}
+        fields["parts"] = [*_written_parts(message)]
         if metadata:
-            written[-1]["metadata"] = metadata
+            fields["metadata"] = metadata
+        written.append(with_extra(fields, message.extra, _MESSAGE_FIELDS))
     return written
 
 
-def _with_steps(parts: Iterable[Part]) -> Iterator[Object]:
-    is_first, after_call = True, False
-    for part in parts:
-        is_own_call = isinstance(part, ToolCall) and not part.provider_executed
-        if is_first or (after_call and not is_own_call):
-            yield {"type": "step-start"}
+def _written_parts(message: Message) -> Iterator[Object]:
+    starts = message.step_starts
+    if message.role == "assistant" and all(start.parent is not None for start in starts):
+        starts = (*starts, *(StepStart(at=step.start.at) for step in message.steps))  # the evident ones
+    by_place: dict[int, list[StepStart]] = {}
+    for start in starts:
+        by_place.setdefault(start.at, []).append(start)
+    for number, part in enumerate(message.parts):
+        yield from map(_part, by_place.get(number, ()))
         yield _part(part)
-        is_first, after_call = False, is_own_call
+    yield from map(_part, by_place.get(len(message.parts), ()))
 
 
-def _part(part: Part) -> Object:
-    match part:
-        case TextPart():
-            return _with({"type": "text", "text": part.text, "state": "done"}, part)
-        case ReasoningPart():
-            return _with({"type": "reasoning", "text": part.text, "state": "done"}, part)
-        case ToolCall():
-            return to_tool_part(part)
-        case SourceUrlPart():
-            page: Object = {"type": "source-url", "sourceId": part.source_id, "url": part.url}
-            return _with({**page, "title": part.title}, part)
-        case SourceDocumentPart():
-            document = {"type": "source-document", "sourceId": part.source_id, "mediaType": part.media_type}
-            return _with({**document, "title": part.title, "filename": part.filename}, part)
-        case FilePart():
-            kind = "reasoning-file" if part.reasoning else "file"
-            return _with({"type": kind, "url": part.url, "mediaType": part.media_type}, part)
-        case DataPart():
-            return {"type": f"data-{part.name}", **_without_none({"id": part.id}), "data": part.data}
-        case CustomPart():
-            return _with({"type": "custom", "kind": part.kind}, part)
-        case ErrorPart():
-            return {"type": "data-error", "data": _without_none({"text": part.text, "details": part.details})}
+def _part(part: Part | StepStart) -> Object:
+    if isinstance(part, ToolCall):
+        return to_tool_part(part)
+    ours = _without_none({"parent": part.parent})
+    names = _DATA_FIELDS
+    if isinstance(part, DataPart):
+        fields = _without_none({"type": f"data-{part.name}", "id": part.id}) | {"data": part.data}
+    elif isinstance(part, CustomPart) and (sent := _sent_part(part)) is not None:
+        return sent
+    else:
+        kind = "reasoning-file" if isinstance(part, FilePart) and part.reasoning else _TYPE_OF[type(part)]
+        _, known = _PARTS[kind]
+        fields, names = {"type": kind, **_attributes(part, known)}, _RESERVED | known.keys()
+        if isinstance(part, TextPart | ReasoningPart):
+            fields["state"] = "done"
+        if isinstance(part, StepStart):
+            ours |= _attributes(part, _STEP)
+    written = with_extra({**fields, **({OWN_FIELD: ours} if ours else {})}, part.extra, names)
+    is_own = part.parent is None and not isinstance(part, ErrorPart) and fields["type"] != _WRAPPED
+    return written if is_own else {"type": _WRAPPED, "data": written}
 
 
-def _with(fields: Object, part: Any) -> Object:
-    return _without_none({**fields, "providerMetadata": part.provider_metadata})
+def _sent_part(part: CustomPart) -> Object | None:
+    """Returns a part of a type that is not known here as it came, for example a ``steering-message``."""
+    sent: Any = (part.provider_metadata or {}).get("ui")
+    is_sent = part.parent is None and not part.extra and part.provider_metadata == {"ui": sent} and type(sent) is dict
+    return sent if is_sent and part == _unknown_part(sent) and _from_part(sent) == part else None
+
+
+def _unknown_part(part: Mapping[str, Any]) -> CustomPart:
+    return CustomPart(kind=f"ui.{get(part, 'type', str) or 'part'}", provider_metadata={"ui": dict(part)})
 
 
 def _without_none(fields: Mapping[str, Any]) -> Object:
@@ -107,47 +167,46 @@ def from_ui(message: Mapping[str, Any]) -> Message:
     """Returns the message of a UI message as a front end sent it; of any other mapping, what can be read of it."""
     metadata = {**as_mapping(message.get("metadata"))}
     ours = metadata.pop(OWN_FIELD) if isinstance(metadata.get(OWN_FIELD), dict) else {}
-    parts = (_from_part(as_mapping(part)) for part in get(message, "parts", list) or ())
+    parts: list[Part] = []
+    starts: list[StepStart] = []
+    for item in get(message, "parts", list) or ():
+        part = _from_part(as_mapping(item))
+        if isinstance(part, StepStart):
+            starts.append(replace(part, at=len(parts)))
+        else:
+            parts.append(part)
     return Message(
         role=next((role for role in _ROLES if role == message.get("role")), "assistant"),
-        parts=tuple(part for part in parts if part is not None),
+        parts=tuple(parts),
         id=get(message, "id", str),
         metadata=metadata,
-        finish_reason=get(ours, "finishReason", str),
-        aborted=get(ours, "aborted", str),
+        step_starts=tuple(starts),
+        extra=split_extra(message, _MESSAGE_FIELDS)[1],
+        **_values(ours, _MESSAGE),
     )
 
 
-def _from_part(part: Mapping[str, Any]) -> Part | None:
-    kind = get(part, "type", str) or ""
-    metadata = get(part, "providerMetadata", dict)
-    match kind:
-        case "text":
-            return TextPart(get(part, "text", str) or "", metadata)
-        case "reasoning":
-            return ReasoningPart(get(part, "text", str) or "", metadata)
-        case "source-url":
-            return SourceUrlPart(_text(part, "sourceId"), _text(part, "url"), get(part, "title", str), metadata)
-        case "source-document":
-            title, name = _text(part, "title"), get(part, "filename", str)
-            return SourceDocumentPart(_text(part, "sourceId"), _text(part, "mediaType"), title, name, metadata)
-        case "file" | "reasoning-file":
-            return FilePart(_text(part, "url"), _text(part, "mediaType"), metadata, kind == "reasoning-file")
-        case "custom":
-            return CustomPart(_text(part, "kind"), metadata)
-        case "step-start":
-            return None
-        case "data-error" if (text := get(part.get("data"), "text", str)) is not None:
-            return ErrorPart(text, get(part.get("data"), "details", str))
+def _from_part(part: Mapping[str, Any], *, is_wrapped: bool = False) -> Part | StepStart:
+    kind, ours = get(part, "type", str) or "", get(part, OWN_FIELD, dict) or {}
+    parent = get(ours, "parent", str)
+    if kind in _PARTS and (is_wrapped or kind != "error"):
+        cls, known = _PARTS[kind]
+        fields = {**_REQUIRED[kind], **_values(part, known)}
+        if cls is StepStart:
+            fields |= _values(ours, _STEP)
+        if kind == "reasoning-file":
+            fields["reasoning"] = True
+        read: Part | StepStart = cls(**fields, parent=parent, extra=split_extra(part, _RESERVED | known.keys())[1])
+        return read
     if is_tool_part(part):
         return from_tool_part(part)
+    if kind == _WRAPPED and not is_wrapped and isinstance(get(part.get("data"), "type", str), str):
+        return _from_part(part["data"], is_wrapped=True)
     if kind.startswith("data-"):
-        return DataPart(kind.removeprefix("data-"), part.get("data"), get(part, "id", str))
-    return CustomPart(f"ui.{kind or 'part'}", {"ui": dict(part)})
-
-
-def _text(part: Mapping[str, Any], name: str) -> str:
-    return get(part, name, str) or ""
+        extra = split_extra(part, _DATA_FIELDS)[1]
+        name = kind.removeprefix("data-")
+        return DataPart(name=name, data=part.get("data"), id=get(part, "id", str), parent=parent, extra=extra)
+    return _unknown_part(part)
 
 
 # Recognising and reading
@@ -199,17 +258,12 @@ UI_MESSAGES = Format(
 # Tool calls
 
 _INTERRUPTED = "The call was interrupted."
-OWN_FIELD = "toolcall"
-"""The key under which a part, or a message's metadata, carries what the AI SDK has no field for."""
 _STANDARD = frozenset(
     {
         *("type", "toolName", "toolCallId", "state", "input", "rawInput", "output", "errorText", "preliminary"),
         *("approval", "title", "providerExecuted", "callProviderMetadata", "toolMetadata", "interrupted", OWN_FIELD),
     }
 )
-_FieldNames: TypeAlias = Mapping[str, tuple[str, type]]
-"""Fields of a message: by their names there, the attributes of `ToolCall` or `Approval`, and the types."""
-
 _FIELDS: _FieldNames = {
     "title": ("title", str),
     "providerExecuted": ("provider_executed", bool),
@@ -220,9 +274,20 @@ _APPROVAL: _FieldNames = {
     "id": ("id", str),
     "approved": ("approved", bool),
     "reason": ("reason", str),
+    "requestReason": ("message", str),
     "isAutomatic": ("is_automatic", bool),
     "signature": ("signature", str),
 }
+_OUR_APPROVAL: _FieldNames = {
+    "title": ("title", str),
+    "askedBy": ("asked_by", str),
+    "rule": ("rule", str),
+    "responseSchema": ("response_schema", dict),
+    "expiresAt": ("expires_at", str),
+}
+"""Fields that this package adds to an approval."""
+_ASKED = {"descriptor": "approvalDescriptor", "inputSchemaInput": "inputSchemaInput"}
+"""Other fields of an approval: by their names there, those of the stream's chunk, which the call's ``extra`` has."""
 _OUR_FIELDS: _FieldNames = {
     "open": ("open", bool),
     "log": ("log", str),
@@ -230,6 +295,7 @@ _OUR_FIELDS: _FieldNames = {
     "contents": ("contents", list),
     "modelText": ("model_text", str),
     "traceback": ("traceback", str),
+    "providerId": ("provider_id", str),
 }
 """Fields that this package adds to a call."""
 _DYNAMIC = "dynamic"  # False: the tool was declared; for True, the type of the part says so
@@ -247,9 +313,13 @@ def to_tool_part(call: ToolCall) -> Object:
     if call.dynamic:
         kind = {"type": "dynamic-tool", "toolName": call.name}
     part: Object = {**kind, "toolCallId": call.id, **_state(call), **_attributes(call, _FIELDS)}
+    ours, extra = _attributes(call, _OUR_FIELDS), call.extra
     if call.approval is not None:
-        part["approval"] = _attributes(call.approval, _APPROVAL)
-    ours = _attributes(call, _OUR_FIELDS)
+        asked = {name: extra[ours_name] for name, ours_name in _ASKED.items() if ours_name in extra}
+        part["approval"] = {**_attributes(call.approval, _APPROVAL), **asked}
+        extra = {name: value for name, value in extra.items() if name not in _ASKED.values()}
+        if about := _attributes(call.approval, _OUR_APPROVAL):
+            ours["approval"] = about
     if not call.log:
         ours.pop("log", None)
     if call.dynamic is False:
@@ -260,7 +330,7 @@ def to_tool_part(call: ToolCall) -> Object:
         ours.pop("contents", None)
     if call.output is not MISSING and call.state not in FINAL_STATES | {State.INPUT_AVAILABLE}:
         ours["state"] = call.state.value
-    return with_extra({**part, OWN_FIELD: ours} if ours else part, call.extra, _STANDARD)
+    return with_extra({**part, OWN_FIELD: ours} if ours else part, extra, _STANDARD)
 
 
 def _attributes(thing: Any, fields: _FieldNames) -> Object:
@@ -292,10 +362,14 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     ours = get(part, OWN_FIELD, dict) or {}
     state = _state_of(part, ours)
     missing_input = None if state is State.INPUT_AVAILABLE else MISSING
-    approval = _values(as_mapping(part.get("approval")), _APPROVAL)
     own = _values(ours, _OUR_FIELDS)
     if not is_contents(own.get("contents")):
         own["contents"] = None if "errorText" in part else output_contents(part.get("output"))
+    sent, extra = as_mapping(part.get("approval")), split_extra(part, _STANDARD)[1]
+    approval = {**_values(sent, _APPROVAL), **_values(as_mapping(ours.get("approval")), _OUR_APPROVAL)}
+    extra |= {ours_name: sent[name] for name, ours_name in _ASKED.items() if name in sent}
+    if unknown := {name: value for name, value in sent.items() if name not in (*_APPROVAL, *_ASKED)}:
+        extra["approval"] = unknown
     return ToolCall(
         id=get(part, "toolCallId", str) or "tool-call",
         name=name,
@@ -307,7 +381,7 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
         original_input=ours.get("originalInput", MISSING),
         approval=Approval(**approval) if "id" in approval else None,
         dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
-        extra=split_extra(part, _STANDARD)[1],
+        extra=extra,
         **_values(part, _FIELDS),
         **own,
     )

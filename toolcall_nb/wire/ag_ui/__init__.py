@@ -9,10 +9,11 @@ An assistant's message is one run; several in one stream are several runs. Event
 | an error at the end of a message | ``RUN_ERROR`` |
 | a question that was not answered | ``RUN_FINISHED`` with the outcome ``interrupt``, one interrupt for each |
 | calls that wait for a result | ``RUN_FINISHED`` with ``pendingToolCallIds`` |
-| a step | ``STEP_STARTED``, ``STEP_FINISHED`` |
+| a step | ``STEP_STARTED``, ``STEP_FINISHED``; the name is the agent's |
+| an agent inside a call | ``SUBAGENT_*`` with the call's id; all that it says has its ``subagentRunId`` |
 | a block of text, of reasoning | ``TEXT_MESSAGE_*``, ``REASONING_*``; each block is a message of its own |
 | a call and its input | ``TOOL_CALL_START``, ``TOOL_CALL_ARGS``, ``TOOL_CALL_END`` |
-| an output, an error, a denial, an interruption | ``TOOL_CALL_RESULT`` with a text that says so |
+| an output, an error, a denial, an interruption | ``TOOL_CALL_RESULT`` with its contents, or a text that says so |
 | the data part ``state`` | ``STATE_SNAPSHOT`` |
 | other data | ``CUSTOM`` |
 
@@ -22,8 +23,8 @@ reader loses nothing.
 
 Reading: an id that is not open, a missing field or an unknown member becomes a diagnostic; an event of an unknown type
 is kept as `toolcall_nb.core.events.Other`. The messages that ``RUN_STARTED`` repeats from the request are not emitted
-again; of a ``MESSAGES_SNAPSHOT`` only those are that were not streamed before. Changes of the state are transient data
-``state-delta``; the resulting state is emitted at the end of the run.
+again; of a ``MESSAGES_SNAPSHOT`` only those are that were not streamed before, and each of the assistant's is a step.
+Changes of the state are transient data ``state-delta``; the resulting state is emitted at the end of the run.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ AG_UI_WIRE = Wire(
     name="ag-ui",
     losses=(
         "Other readers see a failed, denied or interrupted call as a result whose text says so, and what turned out to "
-        "be no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, a "
-        "step that is tried again, diagnostics, nor input that is no JSON before it is complete. This package's reader "
-        "loses nothing."
+        "be no call as a call; not what a tool prints, preliminary outputs, an edited input, titles, sources, files, "
+        "what is known of a step but its agent, a step that is tried again, diagnostics, nor input that is no JSON "
+        "before it is complete. This package's reader loses nothing."
     ),
     decoder=AgUiDecoder,
     encoder=lambda options: AgUiEncoder(options.thread_id or "thread", options.run_id or "run", options.numbered),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, from_dict
+from toolcall_nb.core.steps import unique_call_id
 from toolcall_nb.errors import WireError
+from toolcall_nb.wire.ag_ui.contents import result_event
 from toolcall_nb.wire.ag_ui.snapshot import EmittedIds, snapshot_events
 from toolcall_nb.wire.ag_ui.state import StateReader
-from toolcall_nb.wire.ag_ui.terms import CHUNK, ROLES, USAGE, chunk_events, extension_of, text_field
+from toolcall_nb.wire.ag_ui.subagents import RunStepReader
+from toolcall_nb.wire.ag_ui.terms import CHUNK, ROLES, USAGE, chunk_events, extension_of, foreign_fields, text_field
 from toolcall_nb.wire.base import JsonEvents, JsonText, connection_lost, list_or_empty, object_or_empty
 
 _ASIDE = ("RAW", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "REASONING_ENCRYPTED_VALUE")
@@ -26,7 +29,12 @@ class AgUiDecoder(JsonEvents):
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str, JsonText]] = {}  # open calls: id and name here, and the arguments
         self._ids: dict[str, str] = {}  # ids of calls: the wire's and the one here
-        self._blocks: dict[tuple[str, str], None] = {}  # the open blocks: "text" or "reasoning", and the message's id
+        self._answered: set[str] = set()  # the wire's ids of calls of this run that have a result
+        self._owners: dict[str, str | None] = {}  # the subagents that messages belong to
+        # The open blocks: "text" or "reasoning" and the message's id; and the call around each.
+        self._blocks: dict[tuple[str, str], str | None] = {}
+        self._steps = RunStepReader(lambda native: self._ids.get(native, native))
+        self._is_own = False  # whether this package wrote the run, whose fields say everything
         self._emitted = EmittedIds()
         self._role: str | None = None
         self._chunked: tuple[str, str] | None = None  # kind and id of a message or call that is sent in chunks
@@ -37,12 +45,16 @@ class AgUiDecoder(JsonEvents):
         super().__init__(self._event, self._ended)
 
     def _table(self) -> Mapping[str, Callable[[Object], Iterator[Event]]]:
+        steps = self._steps
         return {
             "RUN_STARTED": self._run_started,
             "RUN_FINISHED": self._run_finished,
             "RUN_ERROR": self._run_error,
-            "STEP_STARTED": lambda e: chunk_events(e, "start-step", stepName=text_field(e, "stepName")),
-            "STEP_FINISHED": lambda e: chunk_events(e, "finish-step", stepName=text_field(e, "stepName")),
+            "STEP_STARTED": lambda e: chunk_events(e, "start-step") if self._is_own else steps.step_started(e),
+            "STEP_FINISHED": lambda e: chunk_events(e, "finish-step") if self._is_own else steps.step_finished(e),
+            "SUBAGENT_STARTED": lambda e: iter(()) if self._is_own else steps.subagent_started(e),
+            "SUBAGENT_FINISHED": lambda e: iter(()) if self._is_own else steps.subagent_finished(e),
+            "SUBAGENT_ERROR": self._subagent_failed,
             "TEXT_MESSAGE_START": lambda e: self._start(e, "text"),
             "TEXT_MESSAGE_CONTENT": lambda e: self._content(e, "text"),
             "TEXT_MESSAGE_END": lambda e: self._end(e, "text"),
@@ -83,8 +95,10 @@ class AgUiDecoder(JsonEvents):
 
     def _run_started(self, event: Object) -> Iterator[Event]:
         self._is_running, self.is_over, self._role = True, False, None
+        self._is_own = bool(extension_of(event))
+        self._answered.clear()
         self._emitted.add_messages(object_or_empty(event.get("input")).get("messages"))
-        names = {name: event[name] for name in ("threadId", "runId") if isinstance(event.get(name), str)}
+        names = {name: event[name] for name in ("threadId", "runId", "parentRunId") if isinstance(event.get(name), str)}
         native: Object = {} if extension_of(event) else {"messageMetadata": names}
         yield from self._started(chunk_events(event, "start", **native))
 
@@ -93,6 +107,7 @@ class AgUiDecoder(JsonEvents):
         for event in events:
             if isinstance(event, ev.Start):
                 self._role = event.role
+                self._steps.begin_message()
             yield event
 
     def _run_finished(self, event: Object) -> Iterator[Event]:
@@ -109,13 +124,23 @@ class AgUiDecoder(JsonEvents):
         if outcome.get("type") == "cancelled":
             yield ev.Abort()
         else:
-            yield ev.Finish(finish_reason="stop", message_metadata=_usage(event))
+            entries = list_or_empty(event.get("usage"))
+            extra = {"usage": entries} if len(entries) > 1 else {}  # one for each model; the metadata have their sum
+            yield ev.Finish(finish_reason="stop", message_metadata=_usage(event), extra=extra)
 
     def _interrupt(self, interrupt: Mapping[str, Any]) -> Event:
         interrupt_id, call_id = interrupt.get("id"), interrupt.get("toolCallId")
         if isinstance(interrupt_id, str) and isinstance(call_id, str) and call_id in self._emitted.calls:
-            extra = _but(interrupt, "id", "toolCallId")
-            return ev.ToolApprovalRequest(interrupt_id, self._ids.get(call_id, call_id), extra=extra)
+            reason, message, schema = interrupt.get("reason"), interrupt.get("message"), interrupt.get("responseSchema")
+            return ev.ToolApprovalRequest(
+                interrupt_id,
+                self._ids.get(call_id, call_id),
+                message=message if isinstance(message, str) else None,
+                rule=reason if isinstance(reason, str) and reason != "tool_call" else None,
+                response_schema=dict(schema) if isinstance(schema, Mapping) else None,
+                expires_at=until if isinstance(until := interrupt.get("expiresAt"), str) else None,
+                extra=_but(interrupt, "id", "toolCallId", "reason", "message", "responseSchema", "expiresAt"),
+            )
         return ev.Data("interrupt", dict(interrupt), id=interrupt_id if isinstance(interrupt_id, str) else None)
 
     def _run_error(self, event: Object) -> Iterator[Event]:
@@ -138,12 +163,19 @@ class AgUiDecoder(JsonEvents):
             yield from connection_lost()
 
     def _end_parts(self) -> Iterator[Event]:
-        for kind, message in self._blocks:
-            yield ev.TextEnd(message) if kind == "text" else ev.ReasoningEnd(message)
+        for (kind, message), parent in self._blocks.items():
+            end = ev.TextEnd if kind == "text" else ev.ReasoningEnd
+            yield end(message, parent=parent)
         yield from (ev.ToolInterrupted(call_id) for call_id, _, _ in self._calls.values())
         self._blocks.clear()
         self._calls.clear()
         yield from self._state.end_run()
+
+    def _subagent_failed(self, event: Object) -> Iterator[Event]:
+        if not self._is_own:
+            yield from self._steps.subagent_failed(event)
+            return
+        yield from chunk_events(event, "error", errorText=text_field(event, "message"))
 
     # Text and reasoning
 
@@ -155,20 +187,33 @@ class AgUiDecoder(JsonEvents):
             role = event.get("role")
             prompt_role = ROLES.get(role) if isinstance(role, str) else None
             if prompt_role != (self._role if self._role in ("user", "system") else None):
-                self._role = prompt_role
-                yield ev.Start(role=prompt_role)  # another message
-        self._blocks[kind, message] = None
+                yield from self._started(iter([ev.Start(role=prompt_role)]))  # another message
+        native = {"id": message, **foreign_fields(event), **(yield from self._begin(event, message))}
         self._emitted.messages.add(message)
-        yield from chunk_events(event, f"{kind}-start", id=message)
+        (begun,) = chunk_events(event, f"{kind}-start", **native)
+        assert isinstance(begun, ev.TextStart | ev.ReasoningStart)
+        self._blocks[kind, message] = begun.parent
+        yield begun
+
+    def _begin(self, event: Object, message: str, call_id: str | None = None) -> Generator[Event, None, Object]:
+        """Begins the step that a text or a call may begin; returns the field that says in which call it is."""
+        owner = event.get("subagentRunId") or self._owners.get(message)
+        self._owners.setdefault(message, owner)
+        if self._is_own or self._role in ("user", "system"):
+            return {}
+        yield from self._steps.begin(owner, None if call_id is None else message)
+        if call_id is not None:
+            self._steps.add_call(owner, call_id, message)
+        parent = self._steps.parent(owner)
+        return {} if parent is None else {"parent": parent}
 
     def _content(self, event: Object, kind: str) -> Iterator[Event]:
         message, delta = self._open(event, kind), text_field(event, "delta")
-        yield from chunk_events(event, f"{kind}-delta", id=message, delta=delta)
+        yield from chunk_events(event, f"{kind}-delta", id=message, delta=delta, parent=self._blocks[kind, message])
 
     def _end(self, event: Object, kind: str) -> Iterator[Event]:
         message = self._open(event, kind)
-        del self._blocks[kind, message]
-        yield from chunk_events(event, f"{kind}-end", id=message)
+        yield from chunk_events(event, f"{kind}-end", id=message, parent=self._blocks.pop((kind, message)))
 
     def _open(self, event: Object, kind: str) -> str:
         message = text_field(event, "messageId")
@@ -188,16 +233,22 @@ class AgUiDecoder(JsonEvents):
 
     def _call_start(self, event: Object) -> Iterator[Event]:
         native, name = text_field(event, "toolCallId"), text_field(event, "toolCallName")
-        original_id = extension_of(event).get("toolCallId")
-        call_id = original_id if isinstance(original_id, str) else native
         if native in self._calls:
             raise WireError(f"The tool call {native!r:.80} has begun already.")
+        message, original_id = event.get("parentMessageId"), extension_of(event).get("toolCallId")
+        call_id = original_id if isinstance(original_id, str) else native
+        fields = {**foreign_fields(event), "toolCallId": call_id, "toolName": name}
+        if not self._is_own and native in self._answered:  # another call, for which its agent has the same id
+            fields |= {"toolCallId": unique_call_id(native, self._ids.values()), "providerId": native}
+        call_id = fields["toolCallId"]
+        inside = yield from self._begin(event, message if isinstance(message, str) else native, call_id)
         self._calls[native] = (call_id, name, JsonText())
         self._ids[native] = call_id
         self._emitted.calls.add(native)
         subagent = event.get("subagentRunId")
-        attribution = {"subagentRunId": subagent} if isinstance(subagent, str) else {}
-        yield from chunk_events(event, "tool-input-start", toolCallId=call_id, toolName=name, **attribution)
+        if isinstance(subagent, str) and not self._is_own:
+            fields["subagentRunId"] = subagent
+        yield from chunk_events(event, "tool-input-start", **fields, **({"toolMetadata": inside} if inside else {}))
 
     def _call_arguments(self, event: Object) -> Iterator[Event]:
         call_id, _, text = self._open_call(event)
@@ -225,21 +276,11 @@ class AgUiDecoder(JsonEvents):
         return self._calls[native]
 
     def _call_result(self, event: Object) -> Iterator[Event]:
-        native, content, extra = text_field(event, "toolCallId"), event.get("content"), extension_of(event)
-        original_id = extra.get("toolCallId")
+        native, original_id = text_field(event, "toolCallId"), extension_of(event).get("toolCallId")
         call_id = original_id if isinstance(original_id, str) else self._ids.get(native, native)
-        if extra.get("json") is True and isinstance(content, str):
-            parsed = JsonText(content).event(call_id, "")
-            content = parsed.input if isinstance(parsed, ev.ToolInputAvailable) else content
-        kind = extra.get("type", "tool-output-available")
-        fields: Object = {"toolCallId": call_id}
-        if kind == "tool-output-available":
-            fields["output"] = content
-        elif kind in ("tool-output-error", "tool-input-error"):
-            fields["errorText"] = content
-        elif "data" in extra:
-            fields = {}  # a chunk of this package, whose fields are all in its data
-        yield from_dict({"type": kind, **fields, **_but(extra, "json", "type", "toolCallId")})
+        self._answered.add(native)
+        self._steps.answer_call(call_id)
+        yield result_event(event, call_id)
 
     # Chunks
 
@@ -275,7 +316,9 @@ class AgUiDecoder(JsonEvents):
     def _custom(self, event: Object) -> Iterator[Event]:
         value = event.get("value")
         if event.get("name") != CHUNK or not isinstance(value, dict):
-            yield from chunk_events(event, f"data-{text_field(event, 'name')}", data=value)
+            parent = None if self._is_own else self._steps.parent(event.get("subagentRunId"))
+            inside = {} if parent is None else {"parent": parent}
+            yield from chunk_events(event, f"data-{text_field(event, 'name')}", data=value, **inside)
             return
         inner = from_dict(value)
         if isinstance(inner, ev.ToolRetracted) and inner.successor is not None:

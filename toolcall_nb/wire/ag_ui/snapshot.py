@@ -1,4 +1,7 @@
-"""Reads the messages of a ``MESSAGES_SNAPSHOT``: `snapshot_events` yields those that were not streamed before."""
+"""Reads the messages of a ``MESSAGES_SNAPSHOT``: `snapshot_events` yields those that were not streamed before.
+
+Each assistant's message is a step: a request and its reply, with the reasoning before it.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event
-from toolcall_nb.wire.ag_ui.terms import ROLES
+from toolcall_nb.core.events import Event, Object, from_dict, to_dict
+from toolcall_nb.wire.ag_ui.contents import read_media, result_event
+from toolcall_nb.wire.ag_ui.terms import CONTINUES, ROLES, extension_of, foreign_fields
 from toolcall_nb.wire.base import JsonText, list_or_empty, object_or_empty
 
 
@@ -31,6 +35,8 @@ class EmittedIds:
 def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
     """Yields the events of the messages that are new, and adds them to ``emitted``."""
     role: str | None = None
+    before: tuple[str | None, Any] = (None, None)  # the call around the message before, and its role
+    ids: dict[str, str] = {}  # of calls: the wire's and the one here
     for sent in list_or_empty(messages):
         message = object_or_empty(sent)
         message_id = str(message.get("id"))
@@ -40,67 +46,88 @@ def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
         if wanted is not None or role is not None:
             yield ev.Start(role=wanted, message_id=message_id if wanted else None)
         role = wanted
-        yield from _message(message, message_id, emitted)
+        about = (_parent(message), message.get("role"))
+        begins = about[1] == "reasoning" or (about[1] == "assistant" and before != (about[0], "reasoning"))
+        if begins and not _continues(message):
+            yield ev.StartStep(parent=about[0])
+        before = about
+        yield from _message(message, message_id, emitted, ids)
         emitted.messages.add(message_id)
         if wanted is not None:
             yield ev.Finish(finish_reason="stop")
 
 
-def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds) -> Iterator[Event]:
-    content = message.get("content")
+def _continues(message: Mapping[str, Any]) -> bool:
+    """Whether this package wrote the message, and other parts of the same step before it."""
+    first = next(map(object_or_empty, list_or_empty(message.get("toolCalls"))), {})
+    return any(extension_of(each).keys() & CONTINUES.keys() for each in (message, first))
+
+
+def _parent(message: Mapping[str, Any]) -> str | None:
+    """Returns the id of the call that the message is inside of; without one that of its subagent, which is none."""
+    calls = [extension_of(object_or_empty(call)) for call in list_or_empty(message.get("toolCalls"))]
+    of_calls = [object_or_empty(call.get("toolMetadata")).get("parent") for call in calls]
+    parents = [extension_of(message).get("parent"), *of_calls, message.get("subagentRunId")]
+    return next((parent for parent in parents if isinstance(parent, str) and parent), None)
+
+
+def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds, ids: dict[str, str]) -> Iterator[Event]:
+    content, parent = message.get("content"), _parent(message)
+    about = {**foreign_fields(message), **({} if parent is None else {"parent": parent})}
+    about |= _but_names(extension_of(message))
     match message.get("role"):
         case "reasoning":
-            yield from (ev.ReasoningStart(message_id), ev.ReasoningDelta(message_id, str(content or "")))
-            yield ev.ReasoningEnd(message_id)
+            yield from _block("reasoning", message_id, str(content or ""), about)
         case "tool":
-            yield _result(message)
+            native = str(message.get("toolCallId"))
+            yield result_event(message, ids.get(native, native))
         case "activity":
             yield ev.Data(str(message.get("activityType")), content, id=message_id)
         case "assistant" | "user" | "system" | "developer":
-            yield from _content(content, message_id)
+            yield from _content(content, message_id, about)
             for call in list_or_empty(message.get("toolCalls")):
-                yield from _call(object_or_empty(call), emitted)
+                yield from _call(object_or_empty(call), emitted, ids, parent)
         case _:
             yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", ev.LEFT_OUT)
 
 
-def _content(content: Any, message_id: str) -> Iterator[Event]:
+def _but_names(about: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in about.items() if name not in _NAMES}
+
+
+_NAMES = ("type", "id", "toolCallId", "toolName", *CONTINUES)
+
+
+def _block(kind: str, block: str, text: str, about: Object) -> Iterator[Event]:
+    names: Object = {"id": block, "parent": about.get("parent")}
+    yield from_dict({"type": f"{kind}-start", **names, **about})
+    yield from_dict({"type": f"{kind}-delta", **names, "delta": text})
+    yield from_dict({"type": f"{kind}-end", **names})
+
+
+def _content(content: Any, message_id: str, about: Object) -> Iterator[Event]:
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else list_or_empty(content)
     for number, part in enumerate(parts):
         text = object_or_empty(part).get("text")
         if object_or_empty(part).get("type") != "text" or not isinstance(text, str):
             yield _file(object_or_empty(part))
         elif text:
-            block = f"{message_id}-{number}" if number else message_id
-            yield from (ev.TextStart(block), ev.TextDelta(block, text), ev.TextEnd(block))
+            yield from _block("text", f"{message_id}-{number}" if number else message_id, text, about)
 
 
 def _file(part: Mapping[str, Any]) -> Event:
-    """Returns an image, a sound, a film or a document by its URL; data becomes a data URL."""
-    source = object_or_empty(part.get("source")) or part
-    media_type = str(source.get("mimeType") or f"{part.get('type')}/*")
-    if isinstance(url := source.get("url"), str):
-        return ev.File(url, media_type)
-    value = source.get("value", source.get("data"))
-    if isinstance(value, str) and source.get("type") == "url":
-        return ev.File(value, media_type)
-    if isinstance(value, str):
-        return ev.File(f"data:{media_type};base64,{value}", media_type)
-    return ev.Data(str(part.get("type")), dict(part))
+    return read_media(part) or ev.Data(str(part.get("type")), dict(part))
 
 
-def _call(call: Mapping[str, Any], emitted: EmittedIds) -> Iterator[Event]:
-    call_id, function = call.get("id"), object_or_empty(call.get("function"))
+def _call(call: Mapping[str, Any], emitted: EmittedIds, ids: dict[str, str], parent: str | None) -> Iterator[Event]:
+    native, function = call.get("id"), object_or_empty(call.get("function"))
     name, arguments = function.get("name"), function.get("arguments")
-    if not isinstance(call_id, str) or not isinstance(name, str):
+    if not isinstance(native, str) or not isinstance(name, str):
         yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", ev.LEFT_OUT)
-    elif call_id not in emitted.calls:
-        emitted.calls.add(call_id)
-        yield JsonText(arguments if isinstance(arguments, str) else "").event(call_id, name)
-
-
-def _result(message: Mapping[str, Any]) -> Event:
-    call_id, error = str(message.get("toolCallId")), message.get("error")
-    if isinstance(error, str) and error:
-        return ev.ToolOutputError(call_id, error)
-    return ev.ToolOutputAvailable(call_id, message.get("content"))
+    elif native not in emitted.calls:
+        emitted.calls.add(native)
+        about = extension_of(call)
+        ids[native] = original_id if isinstance(original_id := about.get("toolCallId"), str) else native
+        event = JsonText(arguments if isinstance(arguments, str) else "").event(ids[native], name)
+        inside: Object = {} if parent is None else {"toolMetadata": {"parent": parent}}
+        yield from_dict({**to_dict(event), **foreign_fields(call), **inside, **_but_names(about)})

@@ -30,6 +30,9 @@ ROLES: Mapping[str, str] = {"developer": "system", "system": "system", "user": "
 METADATA_KEY = "toolcall_nb"
 """The key in an event's ``metadata`` for fields that AG-UI has no place for."""
 
+CONTINUES: Object = {"continues": True}
+"""In the extension of what begins a message that is not the first of its step; AG-UI's messages have no steps."""
+
 NO_EVENT: Object = {"type": None}
 """The extension of an event that AG-UI requires and that stands for no event here."""
 
@@ -60,6 +63,12 @@ def extension_of(event: Mapping[str, Any]) -> Mapping[str, Any]:
     return object_or_empty(object_or_empty(event.get("metadata")).get(METADATA_KEY))
 
 
+def foreign_fields(event: Mapping[str, Any]) -> Object:
+    """Returns the fields of a message or a call of another agent that have no place here."""
+    names = () if extension_of(event) else ("name", "encryptedValue", "metadata")
+    return {name: event[name] for name in names if event.get(name)}
+
+
 def other_fields(event: Event, *native: str) -> Object:
     """Returns the fields of the event's chunk, without its type and those that AG-UI has a place for."""
     return {key: value for key, value in to_dict(event).items() if key != "type" and key not in native}
@@ -72,7 +81,7 @@ def custom_event(event: Event) -> Object:
 
 def chunk_events(event: Mapping[str, Any], kind: str, **native: Any) -> Iterator[Event]:
     """Yields the AG-UI event as the chunk ``kind``, with its own fields and those of its extension."""
-    extra = extension_of(event)
+    extra = {name: value for name, value in extension_of(event).items() if name not in CONTINUES}
     if extra.get("type", kind) is not None:
         yield from_dict({"type": kind, **native, **extra})
 

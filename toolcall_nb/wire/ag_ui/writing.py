@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event, Object, to_dict
 from toolcall_nb.wire.ag_ui.calls import CallWriter
+from toolcall_nb.wire.ag_ui.subagents import SubagentWriter
 from toolcall_nb.wire.ag_ui.terms import (
     CHUNK,
+    CONTINUES,
     NO_EVENT,
     PROTOCOL_VERSION,
     STATE,
@@ -18,9 +21,12 @@ from toolcall_nb.wire.ag_ui.terms import (
     extension,
     other_fields,
 )
-from toolcall_nb.wire.base import Frames, object_or_empty
+from toolcall_nb.wire.base import Frames, ReplyUsage
 
 _ROLES = ("system", "user", "assistant")
+_TextEvent: TypeAlias = (
+    ev.TextStart | ev.TextDelta | ev.TextEnd | ev.ReasoningStart | ev.ReasoningDelta | ev.ReasoningEnd
+)
 
 
 class AgUiEncoder:
@@ -35,11 +41,13 @@ class AgUiEncoder:
         self._role = "assistant"
         self._ids = (f"{run_id}-{number}" for number in itertools.count(1))
         self._calls = CallWriter(self._ids)
-        self._blocks: dict[tuple[str, str], str] = {}  # kind and id of an open block: its message's id
+        self._subagents = SubagentWriter(self._ids)
+        # The open blocks: kind, call around it and id; and the fields that name its message.
+        self._blocks: dict[tuple[str, str | None, str], Object] = {}
         self._seams: set[str] = set()
-        self._parent: str | None = None  # the message that the next call belongs to
-        self._step: str | None = None
-        self._steps = 0
+        self._usage = ReplyUsage()
+        self._begun: set[str | None] = set()  # the calls, or None, of whose open step something has come
+        self._messages: dict[str | None, str] = {}  # by the call around it: the message that the next call belongs to
         self._error: ev.Error | None = None  # held back until the next event shows whether it ends the run
 
     def encode(self, event: Event) -> bytes:
@@ -56,7 +64,10 @@ class AgUiEncoder:
     # The run
 
     def _with_run(self, event: Event) -> Iterator[Object]:
-        if self._error is not None and not isinstance(event, ev.Finish | ev.Abort | ev.FinishStep):
+        if isinstance(event, ev.FinishStep):
+            self._usage.add(event)
+        ends_step = isinstance(event, ev.FinishStep) and self._subagents.has_step(event.parent)
+        if self._error is not None and not (ends_step or isinstance(event, ev.Finish | ev.Abort)):
             yield custom_event(self._error)
             self._error = None
         if not self._is_running:
@@ -80,7 +91,7 @@ class AgUiEncoder:
 
     def _begin_message(self, event: ev.Start) -> None:
         self._role = event.role if event.role in _ROLES else "assistant"
-        self._parent = None
+        self._messages.clear()
 
     def _finish(self, event: ev.Finish | ev.Abort) -> Iterator[Object]:
         """Ends the message. The end of an assistant's message also ends the run."""
@@ -97,7 +108,7 @@ class AgUiEncoder:
 
     def _end_run(self, event: ev.Finish | ev.Abort | None) -> Iterator[Object]:
         yield from self._end_parts()
-        usage = _usage(event)
+        usage = _usage(self._usage.take(event))
         finish: Object = NO_EVENT if event is None else {**other_fields(event), "type": event.type}
         if self._error is not None:
             error: Object = {"type": "RUN_ERROR", "message": self._error.error_text, **usage}
@@ -106,7 +117,7 @@ class AgUiEncoder:
             yield {"type": "RUN_FINISHED", **self._run(), "outcome": self._outcome(event), **usage, **extension(finish)}
         self._error = None
         self._calls.end_message()
-        self._is_running, self._steps = False, 0
+        self._is_running = False
 
     def _outcome(self, event: ev.Finish | ev.Abort | None) -> Object:
         if isinstance(event, ev.Abort):
@@ -117,9 +128,10 @@ class AgUiEncoder:
         return {"type": "success", **({"pendingToolCallIds": pending} if pending else {})}
 
     def _end_parts(self) -> Iterator[Object]:
-        yield from self._end_blocks()
+        for key in [*self._blocks]:
+            yield from self._end_block(key, {})
         yield from self._calls.close()
-        yield from self._end_step({})
+        yield from self._subagents.end_all({"outcome": {"type": "suspended"}} if self._calls.interrupts() else {})
 
     # Events within a run
 
@@ -134,14 +146,23 @@ class AgUiEncoder:
                 yield custom_event(event)
             case ev.Finish() | ev.Abort():
                 yield from self._finish(event)
-            case ev.Error():
+            case ev.Error(parent=None):
                 self._error = event
+            case ev.Error():
+                yield from self._begin_subagent(event.parent)
+                yield from self._subagents.fail(event)
+                self._messages.pop(event.parent, None)
             case ev.StartStep():
-                yield from self._start_step(event)
-            case ev.FinishStep():
-                yield from self._end_step(other_fields(event))
+                if event.parent is None:
+                    self._calls.begin_step()
+                yield from self._begin_subagent(event.parent, event.agent)
+                self._begun.discard(event.parent)
+                yield from self._subagents.start_step(event)
+            case ev.FinishStep() if self._subagents.has_step(event.parent):
+                yield from self._subagents.end_step(event.parent, {"type": event.type, **other_fields(event)})
             case ev.Data():
-                yield _data(event)
+                yield from self._begin_subagent(event.parent)
+                yield {**_data(event), **self._subagents.tag(event.parent)}
             case ev.TextStart() | ev.ReasoningStart():
                 yield from self._text_start(event)
             case ev.TextDelta() | ev.ReasoningDelta():
@@ -153,10 +174,11 @@ class AgUiEncoder:
             case ev.ToolInputDelta():
                 yield from self._calls.delta(event)
             case ev.ToolOutputAvailable():
-                self._parent = None  # a call that follows is another message
+                if not event.preliminary:
+                    yield from self._end_call(event.tool_call_id)
                 yield from self._calls.output(event)
             case ev.ToolOutputError() | ev.ToolOutputDenied() | ev.ToolInterrupted():
-                self._parent = None
+                yield from self._end_call(event.tool_call_id)
                 yield from self._calls.ended(event)
             case ev.ToolRetracted():
                 yield from self._calls.retract(event)
@@ -167,29 +189,44 @@ class AgUiEncoder:
             case _:
                 yield custom_event(event)
 
-    def _start_step(self, event: ev.StartStep) -> Iterator[Object]:
-        yield from self._end_step({})
-        self._steps += 1
-        name = event.extra.get("stepName")
-        self._step = name if isinstance(name, str) else f"step-{self._steps}"
-        yield {"type": "STEP_STARTED", "stepName": self._step, **extension(other_fields(event))}
+    def _begin_subagent(self, parent: str | None, agent: str | None = None) -> Iterator[Object]:
+        """Announces the subagent inside the call, if it is not open."""
+        if parent is None:
+            return
+        begun = [*self._subagents.begin(parent, *self._calls.about(parent), agent)]
+        if begun:
+            self._messages.pop(parent, None)
+        yield from begun
 
-    def _end_step(self, more: Object) -> Iterator[Object]:
-        if self._step is not None:
-            yield {"type": "STEP_FINISHED", "stepName": self._step, **extension(more)}
-            self._step = None
+    def _continues(self, parent: str | None) -> Object:
+        """Returns the extension of what comes now: whether something came before it in its step."""
+        is_first = not self._subagents.has_step(parent) or parent not in self._begun
+        self._begun.add(parent)
+        return {} if is_first else CONTINUES
+
+    def _end_call(self, call_id: str) -> Iterator[Object]:
+        """Ends the subagent inside the call, which has its result. A call that follows is another message."""
+        self._messages.pop(self._calls.parent(call_id), None)
+        self._messages.pop(call_id, None)
+        yield from self._subagents.finish(call_id)
 
     def _call(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Iterator[Object]:
         if not self._calls.has_begun(event.tool_call_id):
-            yield from self._end_blocks()  # later text is another message, so that readers show it below the call
-            self._parent = self._parent or next(self._ids)
+            parent = (event.tool_metadata or {}).get("parent")
+            parent = parent if isinstance(parent, str) and parent else None
+            yield from self._begin_subagent(parent)
+            for key in [key for key in self._blocks if key[1] == parent]:
+                yield from self._end_block(key, {})  # later text is another message, shown below the call
+            more = {} if parent in self._messages else self._continues(parent)
+            message = self._messages.setdefault(parent, next(self._ids))
+            self._calls.place(parent, message, self._subagents.tag(parent), more)
         match event:
             case ev.ToolInputStart():
-                yield from self._calls.start(event, self._parent)
+                yield from self._calls.start(event)
             case ev.ToolInputAvailable():
-                yield from self._calls.available(event, self._parent)
+                yield from self._calls.available(event)
             case _:
-                yield from self._calls.failed(event, self._parent)
+                yield from self._calls.failed(event)
 
     # Text and reasoning
 
@@ -199,70 +236,75 @@ class AgUiEncoder:
             yield custom_event(event)
             return
         self._seams.discard(event.id)
-        yield from self._end_block((event.type.partition("-")[0], event.id), {})
+        yield from self._end_block(_block(event), {})
         yield from self._begin_block(event, other_fields(event, "id"))
 
-    def _begin_block(self, event: Event, more: Object) -> Iterator[Object]:
-        kind, block = event.type.partition("-")[0], getattr(event, "id", "")
-        message = self._blocks[kind, block] = next(self._ids)
-        if kind == "text":
-            self._parent = message
-            yield {"type": "TEXT_MESSAGE_START", "messageId": message, "role": self._role, **extension(more)}
+    def _begin_block(self, event: _TextEvent, more: Object) -> Iterator[Object]:
+        yield from self._begin_subagent(event.parent)
+        more = {**more, **self._continues(event.parent)}
+        message = next(self._ids)
+        names = self._blocks[_block(event)] = {"messageId": message, **self._subagents.tag(event.parent)}
+        if event.type.startswith("text"):
+            self._messages[event.parent] = message
+            yield {"type": "TEXT_MESSAGE_START", **names, "role": self._role, **extension(more)}
         else:
-            yield {"type": "REASONING_START", "messageId": message}
-            yield {"type": "REASONING_MESSAGE_START", "messageId": message, "role": "reasoning", **extension(more)}
+            yield {"type": "REASONING_START", **names}
+            yield {"type": "REASONING_MESSAGE_START", **names, "role": "reasoning", **extension(more)}
 
     def _text_delta(self, event: ev.TextDelta | ev.ReasoningDelta) -> Iterator[Object]:
-        kind = event.type.partition("-")[0]
-        if kind == "text" and event.id in self._seams:
+        is_text = isinstance(event, ev.TextDelta)
+        if is_text and event.id in self._seams:
             yield custom_event(event)
             return
-        if (kind, event.id) not in self._blocks:
-            yield from self._begin_block(event, {})
-        message = self._blocks[kind, event.id]
-        more = other_fields(event, "id", "delta")
+        if _block(event) not in self._blocks:
+            yield from self._begin_block(event, {} if event.parent is None else {"parent": event.parent})
+        names = self._blocks[_block(event)]
+        more = _more(event)
         if event.delta:
-            name = "TEXT_MESSAGE_CONTENT" if kind == "text" else "REASONING_MESSAGE_CONTENT"
-            yield {"type": name, "messageId": message, "delta": event.delta, **extension(more)}
+            name = "TEXT_MESSAGE_CONTENT" if is_text else "REASONING_MESSAGE_CONTENT"
+            yield {"type": name, **names, "delta": event.delta, **extension(more)}
         elif more:
-            yield {"type": "CUSTOM", "name": CHUNK, "value": {**to_dict(event), "id": message}}
+            yield {"type": "CUSTOM", "name": CHUNK, "value": {**to_dict(event), "id": names["messageId"]}}
 
     def _text_end(self, event: ev.TextEnd | ev.ReasoningEnd) -> Iterator[Object]:
-        kind = event.type.partition("-")[0]
-        if kind == "text" and event.id in self._seams:
+        if isinstance(event, ev.TextEnd) and event.id in self._seams:
             self._seams.discard(event.id)
             yield custom_event(event)
-        yield from self._end_block((kind, event.id), other_fields(event, "id"))
+        yield from self._end_block(_block(event), _more(event))
 
-    def _end_block(self, key: tuple[str, str], more: Object) -> Iterator[Object]:
-        message = self._blocks.pop(key, None)
-        if message is None:
+    def _end_block(self, key: tuple[str, str | None, str], more: Object) -> Iterator[Object]:
+        names = self._blocks.pop(key, None)
+        if names is None:
             return
         if key[0] == "text":
-            yield {"type": "TEXT_MESSAGE_END", "messageId": message, **extension(more)}
+            yield {"type": "TEXT_MESSAGE_END", **names, **extension(more)}
         else:
-            yield {"type": "REASONING_MESSAGE_END", "messageId": message, **extension(more)}
-            yield {"type": "REASONING_END", "messageId": message}
+            yield {"type": "REASONING_MESSAGE_END", **names, **extension(more)}
+            yield {"type": "REASONING_END", **names}
 
-    def _end_blocks(self) -> Iterator[Object]:
-        for key in [*self._blocks]:
-            yield from self._end_block(key, {})
+
+def _block(event: _TextEvent) -> tuple[str, str | None, str]:
+    return event.type.partition("-")[0], event.parent, event.id
+
+
+def _more(event: _TextEvent) -> Object:
+    """Returns the other fields of a delta or an end. The call around it is that of the block, unless there are any."""
+    more = other_fields(event, "id", "delta")
+    return {} if more.keys() <= {"parent"} else more
 
 
 def _data(event: ev.Data) -> Object:
-    if (event.name, event.id) == (STATE, STATE) and not event.transient:
+    if (event.name, event.id, event.parent) == (STATE, STATE, None) and not event.transient:
         return {"type": "STATE_SNAPSHOT", "snapshot": event.data, **extension(other_fields(event, "data", "id"))}
     if event.name == CHUNK:
         return custom_event(event)
     return {"type": "CUSTOM", "name": event.name, "value": event.data, **extension(other_fields(event, "data"))}
 
 
-def _usage(event: ev.Finish | ev.Abort | None) -> Object:
+def _usage(used: list[tuple[str | None, Mapping[str, int | float]]]) -> Object:
     """Returns the token counts of the reply under AG-UI's names."""
-    metadata = object_or_empty(event.message_metadata) if isinstance(event, ev.Finish) else {}
-    usage, model = object_or_empty(metadata.get("usage")), metadata.get("model")
-    counts = {theirs: usage[here] for here, theirs in USAGE.items() if type(usage.get(here)) is int}
-    counts = {name: count for name, count in counts.items() if 0 <= count < 2**53}
-    if not counts:
-        return {}
-    return {"usage": [{**({"model": model} if isinstance(model, str) else {}), **counts}]}
+    entries: list[Object] = []
+    for model, usage in used:
+        counts = {theirs: count for here, theirs in USAGE.items() if type(count := usage.get(here)) is int}
+        entries += [{**({} if model is None else {"model": model}), **counts}] if counts else []
+    return {"usage": entries} if entries else {}
