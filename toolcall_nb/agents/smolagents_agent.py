@@ -23,9 +23,9 @@ from smolagents.monitoring import Timing
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event
+from toolcall_nb.adapters.nesting import RunSteps, call_path, with_paths
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest
-from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value
@@ -191,17 +191,19 @@ class StepReader:
         self._waiting: dict[str, list[Any]] = {}  # keys of this step's calls that have not started, by id
         self._running: dict[str, list[Any]] = {}  # keys of this step's calls that have started, by id
         self._open: dict[str, str] = {}  # names of the calls that have not ended, by id
-        self._nested: dict[str, StepReader] = {}  # by agent
+        self._nested: dict[str, tuple[StepReader, RunSteps]] = {}  # by the calls that run the managed agents
         self._usage: list[Mapping[str, int]] = []
 
     def take(self, item: Any, agent: str | None = None) -> list[Event]:
         """Returns the events of one item, or of a step of a managed agent."""
         if agent is not None:
-            named = [call_id for call_id, name in self._open.items() if name == agent]
-            parent = next(reversed(named or [*self._open]), None)
+            parent = self._call_of(agent)
             if parent is None:
                 return []
-            return nested_events(self._nested.setdefault(agent, StepReader()).take(item), parent)
+            if parent not in self._nested:
+                self._nested[parent] = StepReader(), RunSteps(agent, parent)
+            reader, steps = self._nested[parent]
+            return [*steps.events_of(with_paths(reader.take(item), parent))]
         match type(item).__name__:
             case "ChatMessageStreamDelta":
                 return self._piece(item)
@@ -212,17 +214,24 @@ class StepReader:
             case "ActionStep":
                 return self._whole(item)
             case "PlanningStep":
-                self._add_usage(item)
                 plan = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
-                self._next_step()
-                return [*plan, *self._message.end_block()]
+                return [*plan, *self._end_step(item)]
             case "FinalAnswerStep":
                 return self._answer(item.output)
         return []  # an ActionOutput, which the step repeats
 
+    def _call_of(self, agent: str) -> str | None:
+        """Returns the path of the open call with the agent's name, or else of the last open one."""
+        readers = {"": self, **{path: reader for path, (reader, _) in self._nested.items()}}
+        calls = {
+            call_path(path, call_id): name for path, each in readers.items() for call_id, name in each._open.items()
+        }
+        named = [path for path, name in calls.items() if name == agent]
+        return next(reversed(named or [*calls]), None)
+
     def close(self) -> list[Event]:
         """Returns the closing events, with the usage of the run."""
-        usages = [usage for reader in (self, *self._nested.values()) for usage in reader._usage]
+        usages = [usage for reader in (self, *(each for each, _ in self._nested.values())) for usage in reader._usage]
         if total := add_counts(usages):
             self._message.metadata["usage"] = total
         return self._message.close()
@@ -280,9 +289,7 @@ class StepReader:
         if step.error is not None and not self._open:
             events += self._message.other(ev.Data("step-error", str(step.error)))
         self._open.clear()
-        self._add_usage(step)
-        self._next_step()
-        return [*events, *self._message.end_block()]
+        return [*events, *self._end_step(step)]
 
     def _answer(self, output: Any) -> list[Event]:
         if type(output).__name__ == "AgentImage":
@@ -292,10 +299,10 @@ class StepReader:
         value = output if isinstance(output, str) else as_json_value(output)
         return self._message.text(str(value), (self._step, "answer"))
 
-    def _add_usage(self, step: Any) -> None:
+    def _end_step(self, step: Any) -> list[Event]:
+        usage = None
         if step.token_usage is not None:
-            counts = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
-            self._usage.append(counts)
-
-    def _next_step(self) -> None:
+            usage = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
+            self._usage.append(usage)
         self._step, self._has_text, self._waiting, self._running = self._step + 1, False, {}, {}
+        return self._message.other(ev.FinishStep(usage=usage))
