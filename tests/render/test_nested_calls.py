@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.live_tree import Tree
 from toolcall_nb import Transcript
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.calls import CallNesting
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.html_output.live_html import LiveHtml
-from toolcall_nb.render.html_output.page import to_html
+from toolcall_nb.render.html_output.page import fragment, to_html
 
 
 def inside(parent: str | None) -> Object | None:
@@ -73,7 +74,19 @@ def test_odd_parents_are_shown_too(
 
 
 _IDS = st.sampled_from("abcd")
+_TEXTS = st.builds(lambda id, parent: ev.TextDelta(f"{id} in {parent}", "x", parent=parent), _IDS, _IDS)
 _STEPS = st.one_of(
+    _TEXTS,
+    st.builds(lambda parent, agent: ev.StartStep(parent=parent, agent=agent), st.none() | _IDS, st.none() | _IDS),
+    st.builds(
+        lambda parent, agent, count: ev.FinishStep(parent=parent, agent=agent, usage={"inputTokens": count}),
+        *(st.none() | _IDS, st.none() | _IDS, st.integers(0, 9)),
+    ),
+    st.builds(lambda parent: ev.Error("No.", parent=parent), st.none() | _IDS),
+    st.builds(lambda id: ev.ToolOutputError(id, "No."), _IDS),
+    st.builds(lambda parent: ev.SourceUrl("1", "https://a.example", parent=parent), _IDS),
+    st.builds(lambda id: ev.ToolRetracted(id), _IDS),
+    st.just(ev.ResetStep()),
     st.builds(lambda id, parent: ev.ToolInputStart(id, id, tool_metadata=inside(parent)), _IDS, st.none() | _IDS),
     st.builds(lambda id, parent: ev.ToolInputAvailable(id, id, {}, tool_metadata=inside(parent)), _IDS, _IDS),
     st.builds(lambda id: ev.ToolOutputAvailable(id, 1), _IDS),
@@ -86,10 +99,12 @@ _STEPS = st.one_of(
 @settings(max_examples=300)
 def test_the_live_view_equals_the_whole_whatever_is_inside_of_what(steps: list[Event]) -> None:
     live = LiveHtml()
+    copy = Tree()
     for event in steps:
-        live.apply(event)
-    live.close()
-    assert indents(live.html) == indents(to_html(live.transcript))
+        copy.take(live.apply(event))
+    copy.take(live.close())
+    assert live.html == to_html(live.transcript)
+    assert fragment(copy.roots()) == live.html
 
 
 @given(st.lists(st.tuples(_IDS, st.none() | _IDS), max_size=8))
@@ -100,4 +115,6 @@ def test_calls_one_by_one_nest_as_all_at_once(calls: list[tuple[str, str | None]
     for call in made.values():
         grown.add(call)
     whole = CallNesting(made.values())
-    assert [(grown.depth(id), grown.around(id)) for id in made] == [(whole.depth(id), whole.around(id)) for id in made]
+    for id in made:
+        assert (grown.depth(id), grown.around(id)) == (whole.depth(id), whole.around(id))
+        assert grown.inside(id) == whole.inside(id)

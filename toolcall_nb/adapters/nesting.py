@@ -108,12 +108,16 @@ def parent_of(event: Event) -> str | None:
     return parent
 
 
-def nested_event(event: Any, parent: str) -> Event:
+def nested_event(event: Event, parent: str) -> Event:
     """Returns an event of a run inside the call ``parent``: what has no parent yet belongs to that call."""
+    chunk: Any = event
+    changes: dict[str, Any] = {}
     if isinstance(event, _CALL) or getattr(event, "tool_metadata", None):
-        metadata = event.tool_metadata or {}
-        return event if "parent" in metadata else replace(event, tool_metadata={**metadata, "parent": parent})
-    if getattr(event, "parent", parent) is not None:
-        return event  # it has a parent, or cannot have one
-    block = {"id": f"{event.id} in {parent.replace(SEPARATOR, '/')}"} if isinstance(event, _BLOCK) else {}
-    return replace(event, parent=parent, **block)
+        metadata = chunk.tool_metadata or {}
+        changes = {} if "parent" in metadata else {"tool_metadata": {**metadata, "parent": parent}}
+    elif getattr(event, "parent", parent) is None:
+        changes = {"parent": parent}
+        if isinstance(event, _BLOCK):
+            changes["id"] = f"{event.id} in {parent.replace(SEPARATOR, '/')}"
+    changed: Event = replace(chunk, **changes) if changes else event
+    return changed

@@ -103,7 +103,7 @@ def batch_nodes(
 def transcript_html(transcript: Transcript, row: int) -> str:
     """Returns a transcript as HTML without the style, for the row of this number; no key of a fold is there twice."""
     kept, _ = saved_value(transcript)
-    look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values()))
+    look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values(), kept.messages))
     first = (row + 1) * _NUMBER_SPACE
     return serialise([message_node(first + number, message, look) for number, message in enumerate(kept.messages)])
 

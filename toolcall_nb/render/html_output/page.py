@@ -40,7 +40,7 @@ def to_html(
     `UsageError` for a name that is not a host. No call is shown as pending, queued or running, since a saved page
     outlasts that.
     """
-    nesting = CallNesting(transcript.calls.values())
+    nesting = CallNesting(transcript.calls.values(), transcript.messages)
     look = Look(opened or {}, timings or {}, allowed_hosts(images), nesting=nesting)
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
     return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html
