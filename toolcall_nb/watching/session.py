@@ -21,8 +21,8 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.replay import call_events, part_events
-from toolcall_nb.core.transcript import Message, State, ToolCall, ToolCalls, Transcript
+from toolcall_nb.core.replay import call_events, part_events, step_end
+from toolcall_nb.core.transcript import Message, State, StepStart, ToolCall, ToolCalls, Transcript
 from toolcall_nb.watching.span_sources import begin_watching, end_watching, missing_instrumentations
 from toolcall_nb.watching.span_store import SpanStore
 
@@ -126,6 +126,7 @@ class TranscriptFollower:
         self._sent_calls: dict[str, ToolCall] = {}  # by the id in the events
         self._ids: dict[str, str] = {}  # by a call's id in the last reading: its id in the events
         self._running: set[str] = set()
+        self._sent_steps: dict[tuple[int, str | None], list[StepStart]] = {}  # by message and the call around
         self._open: tuple[str, int] | None = None  # role and number of the open message
         self._metadata: str = ""
         self._reasons: dict[int, str | None] = {}
@@ -137,10 +138,19 @@ class TranscriptFollower:
         parts: Counter[Hashable] = Counter()
         for number, message in enumerate(transcript.messages):
             self._reasons[number] = message.finish_reason
-            for part in message.parts:
+            starts = deque(map(self._with_sent_ids, message.step_starts))
+            reached: Counter[str | None] = Counter()  # how many steps of each run have begun so far in this message
+            for place, part in enumerate([*message.parts, None]):
+                while starts and (part is None or starts[0].at <= place):
+                    start = starts.popleft()
+                    yield from self._step(number, message, start, reached[start.parent])
+                    reached[start.parent] += 1
+                if part is None:
+                    break
                 if isinstance(part, ToolCall):
                     yield from self._call(number, message, self._with_sent_ids(part))
                     continue
+                part = self._with_sent_ids(part)
                 key = message.role, type(part).__name__, json_text(part)
                 parts[key] += 1
                 if parts[key] > self._sent_parts[key]:
@@ -218,11 +228,29 @@ class TranscriptFollower:
             self._ids[call.id] = free
             taken.add(free)
 
-    def _with_sent_ids(self, call: ToolCall) -> ToolCall:
-        metadata = call.tool_metadata
-        if metadata and metadata.get("parent") in self._ids:
-            metadata = {**metadata, "parent": self._ids[metadata["parent"]]}
-        return replace(call, id=self._ids[call.id], tool_metadata=metadata)
+    def _with_sent_ids(self, part: Any) -> Any:
+        """Returns a part or a step with the ids in the events."""
+        parent = self._ids.get(part.parent, part.parent)
+        if not isinstance(part, ToolCall):
+            return part if parent == part.parent else replace(part, parent=parent)
+        metadata = part.tool_metadata if parent is None else {**(part.tool_metadata or {}), "parent": parent}
+        return replace(part, id=self._ids[part.id], tool_metadata=metadata)
+
+    def _step(self, number: int, message: Message, start: StepStart, index: int) -> Iterator[Event]:
+        """Yields what is new of a step, the one with this index in its run.
+
+        It is ended as soon as something is known of it. Of a step that others have followed, nothing is added.
+        """
+        steps = self._sent_steps.setdefault((number, start.parent), [])
+        if index < len(steps) - 1:
+            return
+        if index == len(steps):
+            yield from self._message(number, message)
+            yield ev.StartStep(parent=start.parent, agent=start.agent)
+            steps.append(StepStart(parent=start.parent, agent=start.agent))
+        if replace(start, at=0) != steps[index]:
+            steps[index] = replace(start, at=0)
+            yield step_end(start, timings=True)
 
     def _call(self, number: int, message: Message, call: ToolCall) -> Iterator[Event]:
         sent = self._sent_calls.get(call.id)
