@@ -139,14 +139,10 @@ class TranscriptFollower:
         for number, message in enumerate(transcript.messages):
             self._reasons[number] = message.finish_reason
             starts = deque(map(self._with_sent_ids, message.step_starts))
-            reached: Counter[str | None] = Counter()  # how many steps of each run have begun so far in this message
-            for place, part in enumerate([*message.parts, None]):
-                while starts and (part is None or starts[0].at <= place):
-                    start = starts.popleft()
-                    yield from self._step(number, message, start, reached[start.parent])
-                    reached[start.parent] += 1
-                if part is None:
-                    break
+            reached: dict[str | None, list[StepStart]] = {}  # the steps of each run as far as the parts have come
+            for place, part in enumerate(message.parts):
+                while starts and starts[0].at <= place:
+                    yield from self._begin_step(number, message, reached, starts.popleft())
                 if isinstance(part, ToolCall):
                     yield from self._call(number, message, self._with_sent_ids(part))
                     continue
@@ -157,6 +153,10 @@ class TranscriptFollower:
                     self._sent_parts[key] += 1
                     yield from self._message(number, message)
                     yield from part_events(part, str(next(self._numbers)))
+            while starts:
+                yield from self._begin_step(number, message, reached, starts.popleft())
+            for steps in reached.values():
+                yield from self._end_step(number, steps)
             if self._open == (message.role, number) and message.metadata:
                 text = json_text(message.metadata)
                 if text != self._metadata:
@@ -236,21 +236,26 @@ class TranscriptFollower:
         metadata = part.tool_metadata if parent is None else {**(part.tool_metadata or {}), "parent": parent}
         return replace(part, id=self._ids[part.id], tool_metadata=metadata)
 
-    def _step(self, number: int, message: Message, start: StepStart, index: int) -> Iterator[Event]:
-        """Yields what is new of a step, the one with this index in its run.
-
-        It is ended as soon as something is known of it. Of a step that others have followed, nothing is added.
-        """
-        steps = self._sent_steps.setdefault((number, start.parent), [])
-        if index < len(steps) - 1:
-            return
-        if index == len(steps):
+    def _begin_step(
+        self, number: int, message: Message, reached: dict[str | None, list[StepStart]], start: StepStart
+    ) -> Iterator[Event]:
+        """Yields the end of the step before in the same run, and the beginning of this one if it is new."""
+        steps, sent = reached.setdefault(start.parent, []), self._sent_steps.setdefault((number, start.parent), [])
+        yield from self._end_step(number, steps)
+        steps.append(start)
+        if len(steps) > len(sent):
             yield from self._message(number, message)
             yield ev.StartStep(parent=start.parent, agent=start.agent)
-            steps.append(StepStart(parent=start.parent, agent=start.agent))
-        if replace(start, at=0) != steps[index]:
-            steps[index] = replace(start, at=0)
-            yield step_end(start, timings=True)
+            sent.append(StepStart(parent=start.parent, agent=start.agent))
+
+    def _end_step(self, number: int, steps: list[StepStart]) -> Iterator[Event]:
+        """Yields what is new of the last step, unless others have followed it in an earlier reading."""
+        if not steps:
+            return
+        sent, known = self._sent_steps[number, steps[-1].parent], replace(steps[-1], at=0)
+        if len(sent) == len(steps) and sent[-1] != known:
+            sent[-1] = known
+            yield step_end(known, timings=True)
 
     def _call(self, number: int, message: Message, call: ToolCall) -> Iterator[Event]:
         sent = self._sent_calls.get(call.id)
