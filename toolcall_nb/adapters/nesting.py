@@ -34,6 +34,34 @@ def call_path(parent: str, call_id: str) -> str:
     return f"{parent}{SEPARATOR}{call_id}" if parent else call_id
 
 
+_QUESTIONS = (ev.ToolApprovalRequest, ev.ToolApprovalResponse)
+
+
+def inner_events(events: Iterable[Event], prefix: str) -> Iterator[Event]:
+    """Yields the events of another chat with ids of their own: its calls and text blocks get the prefix.
+
+    Its questions are left out: they are asked and answered there.
+    """
+
+    def renamed(name: str | None) -> str | None:
+        return name if name is None else f"{prefix}/{name}"
+
+    for event in events:
+        if isinstance(event, _QUESTIONS):
+            continue
+        changes: dict[str, Any] = {
+            name: renamed(getattr(event, name, None)) for name in _ID_FIELDS if getattr(event, name, None) is not None
+        }
+        metadata = getattr(event, "tool_metadata", None) or {}
+        if "parent" in metadata:
+            changes["tool_metadata"] = {**metadata, "parent": renamed(metadata["parent"])}
+        changed: Any = event
+        yield replace(changed, **changes) if changes else event
+
+
+_ID_FIELDS = ("tool_call_id", "successor", "parent")
+
+
 class RunSteps:
     """Completes the steps of one run of an agent: each has a beginning, the agent's name, and what is known of it.
 
