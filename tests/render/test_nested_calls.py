@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.live_tree import Tree
 from toolcall_nb import Transcript
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.html_output.live_html import LiveHtml

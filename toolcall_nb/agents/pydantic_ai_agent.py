@@ -37,7 +37,7 @@ from pydantic_ai.toolsets import ExternalToolset
 
 from toolcall_nb.adapters.nesting import call_path
 from toolcall_nb.adapters.pydantic_ai.parts import own_fields
-from toolcall_nb.adapters.pydantic_ai.run import step_end
+from toolcall_nb.adapters.pydantic_ai.run import end_of_step
 from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import AgentItem, current_path, inside_call, nested_watcher, with_nested
@@ -238,7 +238,7 @@ class StepEnds:
 
     def note(self, response: ModelResponse) -> None:
         """Notes a reply that is complete."""
-        self._ends.append(step_end(own_fields(response)))
+        self._ends.append(end_of_step(own_fields(response)))
 
     def before(self, event: Any) -> list[Event]:
         """Returns what belongs before an event: the end of the reply, if the event shows that all of it has come."""

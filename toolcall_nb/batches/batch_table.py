@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape as escape_attribute
 
 from toolcall_nb.batches.progress import RowState, RunRow
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, visible
 from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.core.transcript import Transcript

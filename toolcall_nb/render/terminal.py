@@ -21,7 +21,7 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import visible, visible_line
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder

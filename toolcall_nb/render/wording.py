@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from toolcall_nb.core.calls import Inside
+from toolcall_nb.core.call_nesting import Inside
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import ErrorPart, FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.value_lines import format_count

@@ -285,7 +285,7 @@ class RunMessage:
         return self._metadata[call].metadata(**more) if more else None
 
 
-def step_end(response: Mapping[str, Any]) -> ev.FinishStep:
+def end_of_step(response: Mapping[str, Any]) -> ev.FinishStep:
     """Returns the event that says what is known of the request that a response answers."""
     reason = get(response, "finish_reason", str)
     return ev.FinishStep(

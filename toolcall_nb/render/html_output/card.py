@@ -23,7 +23,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
@@ -128,7 +128,7 @@ def _indent(depth: int) -> str:
     return f" tc-inside tc-in-{min(depth, _DEEPEST)}" if depth else ""
 
 
-def inside_call(node: Node, parent: str | None, look: Look) -> Node:
+def indented_node(node: Node, parent: str | None, look: Look) -> Node:
     """Returns the node of a part that is no call, below the name of who speaks if it is inside a call."""
     depth = look.nesting.depth_inside(parent)
     if parent is None or not depth:

@@ -22,7 +22,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import PIECE_FIELDS, Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE

@@ -23,7 +23,7 @@ from toolcall_nb.core.transcript import (
     ToolCall,
 )
 from toolcall_nb.incremental_markdown.incremental import markdown_blocks
-from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes, inside_call
+from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes, indented_node
 from toolcall_nb.render.html_output.files import file_html, link_html
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import with_pictures
@@ -94,7 +94,7 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
         case ToolCall():
             return call_node(id, part, look)
         case _:
-            return inside_call(_other_node(id, fold, part, look), part.parent, look)
+            return indented_node(_other_node(id, fold, part, look), part.parent, look)
 
 
 def _other_node(id: str, fold: str, part: _Other, look: Look) -> Node:
@@ -127,9 +127,9 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
         return None
     nodes = BlockNodes(id, blocks, look.hosts)
     if isinstance(part, TextPart):
-        return inside_call(Node(id, '<div class="tc-text">', "</div>", nodes), part.parent, look)
+        return indented_node(Node(id, '<div class="tc-text">', "</div>", nodes), part.parent, look)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
-    return inside_call(Node(id, head, "</div></details>", nodes), part.parent, look)
+    return indented_node(Node(id, head, "</div></details>", nodes), part.parent, look)
 
 
 class BlockNodes(Sequence[Node]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render.html_output.card import Look
