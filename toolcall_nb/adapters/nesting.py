@@ -88,7 +88,8 @@ class RunSteps:
             if is_own and isinstance(event, ev.StartStep):
                 yield self._start(event)
             elif is_own and isinstance(event, ev.FinishStep):
-                yield self._end(event)
+                if self._is_open or event != ev.FinishStep():  # a reader ends a step that was described already
+                    yield self._end(event)
             elif isinstance(event, ev.Finish):
                 yield from self._finish(event)
             else:

@@ -23,7 +23,6 @@ from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
 from toolcall_nb.agents.openai_nested import AgentHooks, named_items, nested_runs
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_display import sent_contents
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.json_text import to_strict_json
 from toolcall_nb.core.result_text import format_result
