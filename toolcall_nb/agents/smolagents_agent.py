@@ -181,6 +181,10 @@ _FINAL = "final_answer"
 """The tool by which an agent gives its answer. It is shown as text."""
 
 
+_OF_STEPS = frozenset({"ChatMessageStreamDelta", "ToolCall", "ToolOutput", "ActionStep", "PlanningStep"})
+"""The items that belong to a step. An ActionOutput is repeated by the step."""
+
+
 class StepReader:
     """Reads one run. A step of a managed agent is nested in the open call with its name, or else in the last one."""
 
@@ -192,6 +196,7 @@ class StepReader:
         self._running: dict[str, list[Any]] = {}  # keys of this step's calls that have started, by id
         self._open: dict[str, str] = {}  # names of the calls that have not ended, by id
         self._nested: dict[str, tuple[StepReader, RunSteps]] = {}  # by the calls that run the managed agents
+        self._end: ev.FinishStep | None = None  # of the step that is complete
         self._usage: list[Mapping[str, int]] = []
 
     def take(self, item: Any, agent: str | None = None) -> list[Event]:
@@ -204,7 +209,13 @@ class StepReader:
                 self._nested[parent] = StepReader(), RunSteps(agent, parent)
             reader, steps = self._nested[parent]
             return [*steps.events_of(with_paths(reader.take(item), parent))]
-        match type(item).__name__:
+        kind = type(item).__name__
+        if kind == "FinalAnswerStep":
+            return self._answer(item.output)
+        return [*self._next_step(), *self._step_events(kind, item)] if kind in _OF_STEPS else []
+
+    def _step_events(self, kind: str, item: Any) -> list[Event]:
+        match kind:
             case "ChatMessageStreamDelta":
                 return self._piece(item)
             case "ToolCall":
@@ -216,9 +227,7 @@ class StepReader:
             case "PlanningStep":
                 plan = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
                 return [*plan, *self._end_step(item)]
-            case "FinalAnswerStep":
-                return self._answer(item.output)
-        return []  # an ActionOutput, which the step repeats
+        return []
 
     def _call_of(self, agent: str) -> str | None:
         """Returns the path of the open call with the agent's name, or else of the last open one."""
@@ -234,7 +243,10 @@ class StepReader:
         usages = [usage for reader in (self, *(each for each, _ in self._nested.values())) for usage in reader._usage]
         if total := add_counts(usages):
             self._message.metadata["usage"] = total
-        return self._message.close()
+        nested = [(steps, reader._end) for reader, steps in self._nested.values() if reader._end is not None]
+        ends = [event for steps, end in nested for event in steps.events_of([end])]
+        own = [] if self._end is None else self._message.other(self._end)
+        return [*ends, *own, *self._message.close()]
 
     def _piece(self, delta: Any) -> list[Event]:
         events: list[Event] = []
@@ -305,4 +317,10 @@ class StepReader:
             usage = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
             self._usage.append(usage)
         self._step, self._has_text, self._waiting, self._running = self._step + 1, False, {}, {}
-        return self._message.other(ev.FinishStep(usage=usage))
+        self._end = ev.FinishStep(usage=usage)
+        return self._message.end_block()
+
+    def _next_step(self) -> list[Event]:
+        """Ends a complete step, since another one begins. The answer, which is not a step, belongs to the last one."""
+        end, self._end = self._end, None
+        return [] if end is None else [*self._message.other(end), ev.StartStep()]
