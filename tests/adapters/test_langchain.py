@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
@@ -38,6 +38,7 @@ from tests.support.adapter_streams import (
     read_whole,
 )
 from tests.support.graphs import PROMPT, Streaming, add, compiled_graph, divide, graph, parallel_calls_message
+from tests.support.outlines import outline
 from toolcall_nb import read
 from toolcall_nb.adapters import SourceKind, format_of_item, format_of_whole, recognise_source
 from toolcall_nb.adapters.langchain.conversation import LangChainAdapter
@@ -194,7 +195,7 @@ def test_a_mapping_with_the_names_but_not_the_id_of_a_task_is_none() -> None:
 
 def test_each_reply_of_the_model_is_a_step() -> None:
     kinds = [event.type for event in read_events(graph().stream(PROMPT, stream_mode="messages"))]
-    assert (kinds.count("finish-step"), kinds.count("start-step")) == (2, 1)
+    assert kinds.count("finish-step") == kinds.count("start-step") + 1 == 2  # `start` begins the first
     assert kinds.index("start-step") > kinds.index("tool-output-error")
 
 
@@ -741,3 +742,61 @@ def test_a_name_in_pieces_is_joined_and_a_repeated_name_is_not_doubled(names: li
 def test_no_result_of_a_task_raises(result: Any) -> None:
     task = {"id": "1", "name": "model", "result": result, "error": None, "interrupts": []}
     assert not read_items([("tasks", task)]).calls
+
+
+# What a graph inside a tool does ------------------------------------------------------------------------------
+
+
+def asking_with_one_id() -> Any:
+    """An agent and the agent in its tool, whose models give their calls the same id."""
+
+    @tool
+    def ask(question: str) -> str:
+        """Asks another agent."""
+        call = {"name": "add", "args": {"x": 1, "y": 2}, "id": "c1"}
+        model = Tooled(messages=iter([AIMessage("Let me see.", tool_calls=[call]), AIMessage("It is three.")]))
+        inner: Any = create_agent(model, [add], name="adder")
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    call = {"name": "ask", "args": {"question": "1 + 2?"}, "id": "c1"}
+    model = Tooled(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("Three.")]))
+    return create_agent(model, [ask], name="boss")
+
+
+def inside_a_call(items: Iterable[Any]) -> None:
+    message = read_items(items).messages[-1]
+    outer, inner = message.calls
+    assert (outer.name, outer.parent, str(outer.output).strip()) == ("ask", None, "It is three.")
+    assert (inner.name, inner.parent, str(inner.output)) == ("add", outer.id, "3")
+    assert [(agent, text.strip(), names) for agent, text, names in outline(message)] == [
+        ("boss", "", ["ask"]),
+        ("boss", "Three.", []),
+    ]
+    assert [(agent, text.strip(), names) for agent, text, names in outline(message, outer.id)] == [
+        ("adder", "Let me see.", ["add"]),
+        ("adder", "It is three.", []),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["messages", "updates", "tasks", "values", ["messages", "updates", "tools"]], ids=str)
+def test_a_graph_in_a_tool_is_inside_the_call_though_its_calls_have_the_same_id(mode: Any) -> None:
+    inside_a_call(asking_with_one_id().stream(PROMPT, stream_mode=mode, subgraphs=True))
+
+
+def test_the_events_of_a_graph_in_a_tool_are_inside_the_call() -> None:
+    inside_a_call(gathered(asking_with_one_id().astream_events(PROMPT, version="v2")))
+
+
+def test_graphs_in_two_tools_at_once_are_inside_the_calls_that_their_tasks_run() -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Asks another agent."""
+        call = {"name": "add", "args": {"x": 1, "y": int(question)}, "id": "c1"}
+        inner: Any = create_agent(Tooled(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("Yes.")])), [add])
+        return str(inner.invoke({"messages": [("user", question)]})["messages"][-1].content)
+
+    calls = [{"name": "ask", "args": {"question": str(n)}, "id": f"a{n}"} for n in (1, 2)]
+    agent: Any = create_agent(Tooled(messages=iter([AIMessage("", tool_calls=calls), AIMessage("Done.")])), [ask])
+    message = read_items(agent.stream(PROMPT, stream_mode=["tasks", "messages"], subgraphs=True)).messages[-1]
+    inner = [(call.parent, call.output) for call in message.calls if call.name == "add"]
+    assert sorted(inner) == [("a1", "2"), ("a2", "3")]

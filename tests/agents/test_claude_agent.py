@@ -10,6 +10,7 @@ import pytest
 from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient
 
 from tests.agents.scripted_claude import Script, Scripted, assistant, chat_of, outcome, result, text, use
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
@@ -121,7 +122,7 @@ def test_the_clients_own_callback_is_kept() -> None:
 
 def test_a_subagent_is_nested_in_the_call_that_runs_it() -> None:
     def script() -> Generator[dict[str, Any], dict[str, Any], None]:
-        yield assistant(use("t1", "Task", prompt="Look."))
+        yield assistant(use("t1", "Task", prompt="Look.", subagent_type="finder"))
         yield assistant(text("I look."), use("c1", "Read", path="a"), parent="t1")
         yield outcome("c1", "A", parent="t1")
         yield outcome("t1", "Found A.")
@@ -131,7 +132,9 @@ def test_a_subagent_is_nested_in_the_call_that_runs_it() -> None:
     chat, _ = chat_of(script)
     answer = chat.send("Look.")
     task, read = chat.calls.values()
-    assert (task.output, task.log) == ("Found A.", "I look.\n")
+    assert (task.output, task.log) == ("Found A.", "")
+    assert outline(answer) == [(None, "", ["Task"]), (None, "It is A.", [])]
+    assert outline(answer, task.id) == [("finder", "I look.", ["Read"])]
     assert (read.parent, read.output) == (task.id, "A")
     assert answer.text == "It is A."
 

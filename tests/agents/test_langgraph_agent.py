@@ -20,6 +20,7 @@ from typing_extensions import TypedDict
 
 from tests.agents.scripted_langgraph import calls, remembering, scripted
 from tests.support.graphs import add, divide, graph, parallel_calls_message
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
@@ -114,7 +115,10 @@ def test_an_agent_that_a_tool_asks_is_nested_in_the_call_of_the_tool() -> None:
     answer = chat.send("1 + 2?")
     outer, nested = chat.calls.values()
     assert (outer.name, str(outer.output).strip()) == ("ask_adder", "It is three.")
-    assert outer.log.split() == ["Let", "me", "see.", "It", "is", "three."]
+    assert [(agent, text.strip(), names) for agent, text, names in outline(answer, outer.id)] == [
+        ("adder", "Let me see.", ["add"]),
+        ("adder", "It is three.", []),
+    ]
     assert (nested.name, nested.parent, nested.output) == ("add", outer.id, "3")
     assert answer.text.split() == ["Let", "me", "see.", "Three."]
     assert chat.usage["inputTokens"] == 12  # the nested agent's too

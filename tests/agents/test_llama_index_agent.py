@@ -13,6 +13,7 @@ from llama_index.core.workflow import Context, Event
 from workflows.events import HumanResponseEvent, InputRequiredEvent
 
 from tests.agents.scripted_llama_index import WITHOUT_FIELD_WARNINGS, agent, called, said
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
@@ -106,7 +107,12 @@ def test_what_a_nested_agent_writes_to_the_stream_is_in_the_call_that_asks_it(gi
     answer = chat.send("1 + 2?")
     calls = {call.name: call for call in chat.calls.values()}
     assert (calls["add"].parent, calls["add"].output) == (calls["ask_inner"].id, 3)
-    assert calls["ask_inner"].log.split() == ["Hm.", "Let", "me", "see.", "It", "is", "three."]
+    assert [agent for agent, _, _ in outline(answer)] == ["outer", "outer"]
+    inside = outline(answer, calls["ask_inner"].id)
+    assert [(agent, text.split(), names) for agent, text, names in inside] == [
+        ("inner", ["Let", "me", "see."], ["add"]),
+        ("inner", ["It", "is", "three."], []),
+    ]
     assert answer.text == "Let me see.\n\nThree."
 
 

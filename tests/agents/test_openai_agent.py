@@ -15,10 +15,12 @@ from agents.tracing import set_tracing_disabled
 from openai.types.responses import ResponseReasoningItem
 
 from tests.agents.scripted_openai import call, script, weather
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import ErrorPart, State, TextPart, ToolCall
 
 
@@ -165,14 +167,17 @@ def test_an_agent_inside_a_call_is_shown_inside_that_call(has_own_stream: bool) 
     outer = script([call("weather", "c1", city="Lyon"), call("ask_helper", "c2", input="Nice?")], "Both are sunny.")
     chat = Chat(nested(inner, outer, **about))
     before = get_default_agent_runner()
-    assert chat.send("How are Lyon and Nice?").text == "Both are sunny."
+    answer = chat.send("How are Lyon and Nice?")
+    assert answer.text == "Both are sunny."
     assert get_default_agent_runner() is before
     assert [(one.id, one.parent, one.output) for one in chat.calls.values()] == [
         ("c1", None, "sunny in Lyon"),
         ("c2", None, "Sunny."),
         ("c1-2", "c2", "sunny in Nice"),
     ]
-    assert chat.calls["c2"].log == "I look.\nSunny.\n"
+    assert outline(answer) == [("a", "", ["weather", "ask_helper"]), ("a", "Both are sunny.", [])]
+    assert outline(answer, "c2") == [("helper", "I look.", ["weather"]), ("helper", "Sunny.", [])]
+    assert [step.model for step in steps_of(answer, "c2")][-1] == "scripted-model"
     assert bool(seen) is has_own_stream
     assert chat.transcript.diagnostics == ()
 

@@ -25,10 +25,12 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
 from tests.agents.scripted_pydantic_ai import LYON, Scripted, weather
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import ErrorPart, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import model, model_name
@@ -272,7 +274,14 @@ def test_an_agent_inside_a_call_is_shown_inside_that_call(kind: str) -> None:
         ("id-weather", "", "sunny in Lyon"),
         ("id-weather-2", "id-ask_helper", "sunny in Lyon"),
     ]
-    assert "Let me see.\nResults: sunny in Lyon\n" in chat.calls["id-ask_helper"].log
+    assert [name for _, _, name in outline(answer)] == [["ask_helper", "weather"], []]
+    assert outline(answer, "id-ask_helper") == [
+        ("helper", "Let me see.", ["weather"]),
+        ("helper", "Results: sunny in Lyon", []),
+    ]
+    steps = [*answer.steps, *steps_of(answer, "id-ask_helper")]
+    assert [step.model for step in steps] == ["function::_reply"] * 4
+    assert all(step.usage is not None and step.usage["inputTokens"] == 50 for step in steps)
     assert chat.transcript.diagnostics == ()
     assert Agent.iter is before
 

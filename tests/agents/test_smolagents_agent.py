@@ -20,6 +20,7 @@ from smolagents.models import (
 from smolagents.monitoring import TokenUsage
 
 from tests.agents.scripted_smolagents import ADD, ANSWER, REPLIES, Add, Scripted, adder
+from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, FilePart, ReasoningPart, State
@@ -118,10 +119,12 @@ def test_a_managed_agent_is_nested_in_the_call_that_runs_it() -> None:
     inner = adder(Streamed(*REPLIES), name="adder", description="Adds.")
     model = Streamed(("I ask.", [("adder", '{"task": "1 + 2?"}')]), ("", [("final_answer", '{"answer": "It is 3."}')]))
     chat = Chat(ToolCallingAgent(tools=[], model=model, managed_agents=[inner]))
-    chat.send("1 + 2?")
+    answer = chat.send("1 + 2?")
     calls = {call.name: call for call in chat.calls.values()}
     assert (calls["add"].parent, calls["add"].output) == (calls["adder"].id, "3")
-    assert calls["adder"].log.split()[:3] == ["Let", "me", "see."]
+    agents, texts, _ = zip(*outline(answer, calls["adder"].id), strict=True)
+    assert (set(agents), texts[0].split()) == ({"adder"}, ["Let", "me", "see."])
+    assert answer.text.split() == ["I", "ask.", "It", "is", "3."]
     assert "Three." in str(calls["adder"].output)
     assert chat.usage["inputTokens"] == 12
 

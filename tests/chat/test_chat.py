@@ -16,6 +16,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import ErrorPart, Message, State, TextPart, ToolCall, Transcript
 from toolcall_nb.dialects import DIALECTS
 from toolcall_nb.errors import ModelError, UsageError
@@ -261,6 +262,36 @@ def test_a_tool_may_use_another_chat_but_not_its_own() -> None:
     chat.send("?")
     assert chat.calls["1"].output == "inner answer"
     assert "UsageError: The chat is still answering." in str(chat.calls["2"].error)
+
+
+@pytest.mark.parametrize("is_parallel", [False, True])
+def test_what_another_chat_does_in_a_tool_is_inside_the_call(is_parallel: bool) -> None:
+    def ask(question: str) -> str:
+        one, other = (chat_with([call("1", "f", {"n": 2})], text(f"{question}{n}"), tools=[f]) for n in (1, 2))
+        return f"{one.send(question).text} {other.send(question).text}"
+
+    asks = Tool.from_function(ask, parallel=is_parallel)
+    chat = chat_with([call("1", "ask", {"question": "a"})], text("done"), tools=[asks])
+    answer = chat.send("?")
+    assert [(each.id, each.parent, each.output) for each in answer.calls] == [
+        *(("1", None, "a1 a2"), ("1/1", "1", 3), ("1.2/1", "1", 3)),
+    ]
+    assert [(step.text, [each.name for each in step.calls]) for step in steps_of(answer, "1")] == [
+        *(("", ["f"]), ("a1", []), ("", ["f"]), ("a2", [])),
+    ]
+    assert (answer.text, answer.error, chat.transcript.diagnostics) == ("done", None, ())
+
+
+def test_an_error_of_a_chat_in_a_tool_is_inside_the_call() -> None:
+    def ask() -> str:
+        return chat_with([ev.Error("No connection.")]).send("?").error or ""
+
+    chat = chat_with([call("1", "ask")], text("done"), tools=[ask])
+    answer = chat.send("?")
+    assert [(part.text, part.parent) for part in answer.parts if isinstance(part, ErrorPart)] == [
+        ("No connection.", "1")
+    ]
+    assert (answer.text, answer.error, chat.calls["1"].output) == ("done", None, "No connection.")
 
 
 # Models that misbehave --------------------------------------------------------------------------------------

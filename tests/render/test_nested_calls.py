@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.console import Console
 
+from tests.support.live_tree import Tree
 from toolcall_nb import Transcript
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.render.html_output.live_html import LiveHtml
-from toolcall_nb.render.html_output.page import to_html
+from toolcall_nb.render.html_output.page import fragment, to_html
+from toolcall_nb.render.terminal import TerminalFace
+from toolcall_nb.render.text import to_text
 
 
 def inside(parent: str | None) -> Object | None:
@@ -73,7 +78,19 @@ def test_odd_parents_are_shown_too(
 
 
 _IDS = st.sampled_from("abcd")
+_TEXTS = st.builds(lambda id, parent: ev.TextDelta(f"{id} in {parent}", "x", parent=parent), _IDS, _IDS)
 _STEPS = st.one_of(
+    _TEXTS,
+    st.builds(lambda parent, agent: ev.StartStep(parent=parent, agent=agent), st.none() | _IDS, st.none() | _IDS),
+    st.builds(
+        lambda parent, agent, count: ev.FinishStep(parent=parent, agent=agent, usage={"inputTokens": count}),
+        *(st.none() | _IDS, st.none() | _IDS, st.integers(0, 9)),
+    ),
+    st.builds(lambda parent: ev.Error("No.", parent=parent), st.none() | _IDS),
+    st.builds(lambda id: ev.ToolOutputError(id, "No."), _IDS),
+    st.builds(lambda parent: ev.SourceUrl("1", "https://a.example", parent=parent), _IDS),
+    st.builds(lambda id: ev.ToolRetracted(id), _IDS),
+    st.just(ev.ResetStep()),
     st.builds(lambda id, parent: ev.ToolInputStart(id, id, tool_metadata=inside(parent)), _IDS, st.none() | _IDS),
     st.builds(lambda id, parent: ev.ToolInputAvailable(id, id, {}, tool_metadata=inside(parent)), _IDS, _IDS),
     st.builds(lambda id: ev.ToolOutputAvailable(id, 1), _IDS),
@@ -86,10 +103,12 @@ _STEPS = st.one_of(
 @settings(max_examples=300)
 def test_the_live_view_equals_the_whole_whatever_is_inside_of_what(steps: list[Event]) -> None:
     live = LiveHtml()
+    copy = Tree()
     for event in steps:
-        live.apply(event)
-    live.close()
-    assert indents(live.html) == indents(to_html(live.transcript))
+        copy.take(live.apply(event))
+    copy.take(live.close())
+    assert live.html == to_html(live.transcript)
+    assert fragment(copy.roots()) == live.html
 
 
 @given(st.lists(st.tuples(_IDS, st.none() | _IDS), max_size=8))
@@ -100,4 +119,69 @@ def test_calls_one_by_one_nest_as_all_at_once(calls: list[tuple[str, str | None]
     for call in made.values():
         grown.add(call)
     whole = CallNesting(made.values())
-    assert [(grown.depth(id), grown.around(id)) for id in made] == [(whole.depth(id), whole.around(id)) for id in made]
+    for id in made:
+        assert (grown.depth(id), grown.around(id)) == (whole.depth(id), whole.around(id))
+        assert grown.inside(id) == whole.inside(id)
+
+
+# The words of what is inside --------------------------------------------------------------------------------------
+
+
+def asking() -> list[Event]:
+    """A call whose tool runs an agent, which says something, fails once, and has a call that fails."""
+    return [
+        ev.Start(),
+        ev.ToolInputAvailable("c", "ask", {}),
+        ev.StartStep(parent="c", agent="helper"),
+        ev.TextDelta("t", "I look.\n\nTwice.", parent="c"),
+        ev.ToolInputAvailable("i", "look", {}, tool_metadata={"parent": "c"}),
+        ev.FinishStep(parent="c", usage={"inputTokens": 1200, "outputTokens": 34}),
+        ev.ToolOutputError("i", "Nothing there."),
+        ev.Error("The connection was lost.", parent="c"),
+        ev.ToolOutputAvailable("c", "No."),
+        ev.TextDelta("u", "It is not there."),
+        ev.Finish(),
+    ]
+
+
+def test_the_card_counts_what_is_inside_and_an_error_inside_is_not_the_end() -> None:
+    transcript = Transcript.from_events(asking())
+    html = to_html(transcript)
+    assert '<span class="tc-within">helper: 1 call, 2 errors, 1,234 tokens</span>' in html
+    assert html.count('<b class="tc-speaker">helper</b>') == 2
+    assert (transcript.messages[0].error, transcript.outcome.state) == (None, "done")
+
+
+def test_a_text_inside_a_call_without_an_agent_is_named_for_the_call() -> None:
+    events = [ev.ToolInputAvailable("c", "ask", {}), ev.TextDelta("t", "I look.", parent="c")]
+    assert '<b class="tc-speaker">ask</b>' in to_html(Transcript.from_events(events))
+
+
+def test_plain_text_indents_what_is_inside_also_as_it_comes() -> None:
+    expected = """\
+AI
+  ▸ ask · Completed · helper: 1 call, 2 errors, 1,234 tokens
+    Input (none)
+    Output
+      No.
+
+    helper
+      I look.
+
+      Twice.
+
+    ▸ look · Error
+      Input (none)
+      Error
+        Nothing there.
+
+    helper
+      Error: The connection was lost.
+
+  It is not there."""
+    assert to_text(Transcript.from_events(asking())) == expected
+    out = io.StringIO()
+    with TerminalFace(Console(file=out, width=200)) as face:
+        for event in asking():
+            face.apply(event)
+    assert out.getvalue().rstrip() == expected

@@ -31,11 +31,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tests.support.sdk_replies import COMPLETION, anthropic_client, async_openai_client, openai_client
 from tests.support.span_files import told
 from toolcall_nb import Chat, MockModel, Transcript, read, tool
-from toolcall_nb.core.transcript import State
+from toolcall_nb.core.events import Event
+from toolcall_nb.core.transcript import Message, State, StepStart, TextPart, ToolCall
 from toolcall_nb.tools import Registry
 from toolcall_nb.watching import span_sources, span_store
 from toolcall_nb.watching.private_spans import PRIVATE_PROVIDER, listeners
-from toolcall_nb.watching.session import WatchSession
+from toolcall_nb.watching.session import TranscriptFollower, WatchSession
 
 TOOLS = Registry()
 
@@ -512,3 +513,22 @@ def test_nothing_that_ran_gives_an_empty_transcript() -> None:
         pass
     assert run.transcript == Transcript()
     assert [*run.events()] == []
+
+
+def test_steps_and_what_is_inside_of_calls_are_followed_from_reading_to_reading() -> None:
+    call = ToolCall(id="c", name="ask", input={}, state=State.INPUT_AVAILABLE)
+    ended = ToolCall(id="c", name="ask", input={}, output="yes", state=State.OUTPUT_AVAILABLE)
+    inside, answer = TextPart("I look.", parent="c"), TextPart("Yes.")
+    first = StepStart(at=0, agent="boss", model="m", usage={"inputTokens": 1})
+    inner, last = StepStart(at=1, parent="c", agent="helper"), StepStart(at=2, agent="boss", model="m")
+    readings = [
+        Message("assistant", (call,), step_starts=(StepStart(at=0, agent="boss"),)),
+        Message("assistant", (call, inside), step_starts=(first, inner)),
+        Message("assistant", (ended, inside, answer), step_starts=(first, inner, last)),
+    ]
+    follower, events = TranscriptFollower(), list[Event]()
+    for reading in readings:
+        events += follower.update(Transcript((reading,)))
+    message = Transcript.from_events([*events, *follower.finish(None)]).messages[0]
+    assert message.parts == (ended, inside, answer)
+    assert message.step_starts == (first, inner, last)

@@ -22,7 +22,7 @@ from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import read_contents
-from toolcall_nb.core.events import MISSING, Event
+from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
@@ -166,10 +166,16 @@ class AdkReader:
             events += self._message.other(ev.Error(text))
         if not is_partial:
             self._streamed = False
+            usage = usage_of(as_mapping(as_json_value(event.usage_metadata)), _USAGE)
+            self._usage += [usage] if usage else []
+            events += self._end_reply(event, usage) if event.content and event.content.role == "model" else []
             events += self._message.end_block()
-            if usage := usage_of(as_mapping(as_json_value(event.usage_metadata)), _USAGE):
-                self._usage.append(usage)
         return events
+
+    def _end_reply(self, event: Any, usage: Object) -> list[Event]:
+        """Ends the reply of an agent, which another one may follow: `transfer_to_agent` hands over to it."""
+        model = getattr(event, "model_version", None)
+        return self._message.other(ev.FinishStep(agent=event.author, model=model, usage=usage or None))
 
     def close(self) -> list[Event]:
         """Returns the closing events, with the usage of the run."""

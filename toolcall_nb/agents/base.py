@@ -14,8 +14,9 @@ from typing import Any, ClassVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolcall_nb.adapters.nesting import SEPARATOR
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.nested_runs import SEPARATOR, NestedItem, NestedReader, StreamReader
+from toolcall_nb.agents.nested_runs import RunsReader, StreamReader
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS
 from toolcall_nb.core.events import Event
@@ -121,18 +122,21 @@ class AgentModel:
         failure.may_retry = failure.may_retry and not answers  # a tool may have run
         raise failure  # not `from error`: the provider's own text may contain the key
 
+    @property
+    def agent_name(self) -> str | None:
+        """The name of the agent whose steps come; None if it has none."""
+        name = getattr(self.agent, "name", None)
+        return name if isinstance(name, str) and name else None
+
     def _events(self, request: AgentRequest) -> Generator[Event, None, None]:
-        reader, nested, reply = self.reader(), NestedReader(self.reader), OneReply()
+        reader = RunsReader(lambda: _ReplyReader(self.reader()), self.agent_name)
         source = self.run(request)
         is_async = hasattr(type(source), "__aiter__")
         items = iterate(lambda: cast("AsyncIterator[Any]", source)) if is_async else _closed(cast("Any", source))
         with closing(items):
             for item in items:
-                if isinstance(item, NestedItem):
-                    yield from nested.events_of(item)
-                else:
-                    yield from reply.events_of(reader.take(item))
-        yield from reply.events_of(reader.close())
+                yield from reader.events_of(item)
+        yield from reader.close()
 
     @staticmethod
     def lost_run() -> ModelError:
@@ -157,6 +161,19 @@ def denial_reason(call: ToolCall | None) -> str | None:
     """Returns a person's reason for denying the call; None without one."""
     approval = call.approval if call is not None else None
     return approval.reason or None if approval is not None else None
+
+
+class _ReplyReader:
+    """Reads the items of one stream, without the events that do not belong to the reply."""
+
+    def __init__(self, reader: StreamReader) -> None:
+        self._reader, self._reply = reader, OneReply()
+
+    def take(self, item: Any) -> list[Event]:
+        return self._reply.events_of(self._reader.take(item))
+
+    def close(self) -> list[Event]:
+        return self._reply.events_of(self._reader.close())
 
 
 def _closed(items: Iterator[Any]) -> Generator[Any, None, None]:
@@ -188,9 +205,9 @@ class _RunCalls:
         if isinstance(event, ev.ToolApprovalResponse):
             return []  # the chat has answered
         run_id = getattr(event, "tool_call_id", None)
+        event = self._with_parent(event)
         if run_id is None:
             return [event]
-        event = self._with_parent(event)
         begins = isinstance(event, ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError)
         if begins and self._ids.get(run_id) in self._ended:
             del self._ids[run_id]  # a later reply of the run uses the id again
@@ -265,6 +282,9 @@ class _RunCalls:
 
     def _with_parent(self, event: Any) -> Any:
         """Returns the event with the chat's id of the call that it is nested in."""
+        around = getattr(event, "parent", None)
+        if around is not None:
+            return replace(event, parent=self._ids.get(around, around))
         metadata = getattr(event, "tool_metadata", None)
         parent = metadata.get("parent") if isinstance(metadata, dict) else None
         parent_id = self._ids.get(parent) if isinstance(parent, str) else None

@@ -8,8 +8,8 @@ from typing import Any
 from toolcall_nb.adapters.anthropic.stream import anthropic_file_event
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import usage_of
+from toolcall_nb.adapters.nesting import RunSteps
 from toolcall_nb.agents.base import AgentModel
-from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import Event, Object
@@ -37,24 +37,36 @@ class ClaudeReader:
         self._request = 0
         self._streamed: set[str] = set()  # kinds of blocks that came in pieces, of this request
         self._calls: dict[int, str] = {}  # ids, by the index of their blocks
-        self._nested: dict[str, ClaudeReader] = {}
+        self._nested: dict[str, tuple[ClaudeReader, RunSteps]] = {}  # the subagents, by the calls that run them
+        self._has_result = False  # since the reply began
+        self._reply: Object = {}  # what is known of this request: id, model, usage and reason
         self._whole: dict[str, tuple[str, Any]] = {}  # names and arguments of the complete calls, by id
 
     def take(self, message: Any) -> list[Event]:
         """Returns the events of one message."""
         parent = getattr(message, "parent_tool_use_id", None)
-        if parent is not None:
-            reader = self._nested.setdefault(parent, ClaudeReader())
-            reader.denied = self.denied
-            return nested_events(reader._take(message), parent)
-        return self._take(message)
+        if parent is None:
+            return self._take(message)
+        if parent not in self._nested:
+            self._nested[parent] = ClaudeReader(), RunSteps(self._subagent(parent), parent)
+        reader, steps = self._nested[parent]
+        reader.denied = self.denied
+        return [*steps.events_of(reader._take(message))]
+
+    def _subagent(self, call_id: str) -> str | None:
+        """Returns the name of the subagent that a call runs."""
+        calls = [
+            reader._whole.get(call_id, ("", None)) for reader in (self, *(each for each, _ in self._nested.values()))
+        ]
+        return next((name for _, arguments in calls if (name := get(arguments, "subagent_type", str))), None)
 
     def ask(self, call_id: str, name: str, arguments: Object) -> list[Event]:
         """Returns the events that ask about a call, which begins here if it is not known.
 
         Raises `ModelError` if the id is that of a call with another name or other arguments.
         """
-        reader = next((reader for reader in self._nested.values() if reader._message.knows(call_id)), self)
+        readers = (reader for reader, _ in self._nested.values())
+        reader = next((reader for reader in readers if reader._message.knows(call_id)), self)
         begun = self._whole_call(call_id, name, arguments) if reader is self else []
         if reader._whole.get(call_id, (name, arguments)) != (name, as_json_value(arguments)):
             raise AgentModel.ambiguous_question()
@@ -63,7 +75,8 @@ class ClaudeReader:
     def close(self) -> list[Event]:
         """Returns the closing events."""
         self._message.metadata.update(self.metadata)
-        return self._message.close()
+        ends = [event for reader, steps in self._nested.values() for event in steps.events_of(reader._end_reply())]
+        return [*ends, *self._end_reply(), *self._message.close()]
 
     def _take(self, message: Any) -> list[Event]:
         match type(message).__name__:
@@ -71,8 +84,9 @@ class ClaudeReader:
                 return self._piece(message.event)
             case "AssistantMessage":
                 self._message.metadata["model"] = message.model
+                begins = self._begin_reply(message.message_id, message.model)
                 events = [event for block in message.content for event in self._block(block)]
-                return [*self._message.end_block(), *events] if self._streamed else events
+                return [*begins, *([*self._message.end_block(), *events] if self._streamed else events)]
             case "UserMessage":
                 blocks = message.content if isinstance(message.content, list) else ()
                 return [event for block in blocks for event in self._result(block)]
@@ -86,6 +100,12 @@ class ClaudeReader:
         match event.get("type"):
             case "message_start":
                 self._request, self._streamed, self._calls = self._request + 1, set(), {}
+                message = as_mapping(event.get("message"))
+                return self._begin_reply(get(message, "id", str), get(message, "model", str))
+            case "message_delta":
+                reason = get(event.get("delta"), "stop_reason", str)
+                usage = usage_of(as_mapping(event.get("usage")), _USAGE)
+                self._reply |= {"finish_reason": _REASONS.get(reason or ""), "usage": usage or None}
             case "content_block_start":
                 block = as_mapping(event.get("content_block"))
                 if block.get("type") == "tool_use" and isinstance(index, int):
@@ -104,6 +124,21 @@ class ClaudeReader:
             case "content_block_stop":
                 return self._message.end_block()
         return []
+
+    def _begin_reply(self, response_id: str | None, model: str | None) -> list[Event]:
+        """Begins the reply with this id, unless its first blocks have come; a result before it ends the reply before.
+
+        The counts of a whole message are those of its beginning, so only the stream's are read.
+        """
+        if self._reply and self._reply["response_id"] == response_id and not self._has_result:
+            return []
+        ends = self._end_reply()
+        self._reply, self._has_result = {"response_id": response_id, "model": model}, False
+        return ends
+
+    def _end_reply(self) -> list[Event]:
+        reply, self._reply = self._reply, {}
+        return self._message.other(ev.FinishStep(**reply)) if reply else []
 
     def _block(self, block: Any) -> list[Event]:
         """Reads a whole block, unless its pieces came before."""
@@ -133,6 +168,7 @@ class ClaudeReader:
         if type(block).__name__ != "ToolResultBlock":
             return []
         call_id = block.tool_use_id
+        self._has_result = True
         if call_id in self.denied:
             return self._message.outcome(call_id, ev.ToolOutputDenied(call_id))
         result = read_contents("" if block.content is None else block.content, anthropic_file_event)

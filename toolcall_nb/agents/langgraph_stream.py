@@ -11,16 +11,14 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from toolcall_nb.adapters.common_events import add_counts
 from toolcall_nb.adapters.langchain import LangGraphAdapter
+from toolcall_nb.adapters.nesting import SEPARATOR, call_path
 from toolcall_nb.agents.base import AgentModel, denial_reason, is_approved
-from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, first_items, get
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import ModelError
-from toolcall_nb.models.callable_models import OneReply
 
 STREAM_MODES = ("messages", "updates", "custom", "tools", "tasks")
 """The stream modes of the items that `GraphReader` reads, with ``subgraphs=True``."""
@@ -42,98 +40,73 @@ class GraphReader:
         self.denied: Collection[str] = ()
         self.structured_response: Any = None
         self.questions = Questions()
-        self._main = LangGraphAdapter(defers_shared_ids=True)
-        self._nested: dict[str, tuple[LangGraphAdapter, OneReply]] = {}  # by the call that the agent runs for
-        self._callers: dict[str, str] = {}  # calls, by the task that runs each
+        self._graph = LangGraphAdapter(defers_shared_ids=True)
         self._interrupts: dict[str, Any] = {}
-        self._interrupted: dict[str, str] = {}  # calls, by the interrupt that each waits for
-        self._usage: list[Mapping[str, int]] = []
+        self._interrupted: dict[str, str] = {}  # paths of calls, by the interrupt that each waits for
 
     def mark_read(self, messages: Iterable[Any]) -> None:
         """Marks messages as read, which the graph had before the run."""
-        self._main.mark_read(messages)
+        self._graph.main.mark_read(messages)
 
     def take(self, item: tuple[Sequence[str], str, Any]) -> list[Event]:
         """Returns the events of one item: namespace, stream mode and data."""
         namespace, mode, data = item
+        path = self._graph.path_of(namespace)
         if mode == "tasks":
             task = as_mapping(data)
-            self._read_task(task)
-            if self._caller(namespace) is not None:
-                return []
-            call_id = self._callers.get(str(task.get("id")))
-            return self._events(self._main.take_task_result(task.get("result"), call_id))
+            call_id = self._graph.note_task(task, path)
+            for interrupt in task.get("interrupts") or () if call_id is not None else ():
+                self._interrupted.setdefault(str(as_mapping(interrupt).get("id")), call_path(path, str(call_id)))
+            return [] if path else self._events(self._graph.main.take_task_result(task.get("result"), call_id))
         if mode == "updates" and _INTERRUPT in as_mapping(data):
             for interrupt in data[_INTERRUPT]:
                 self._interrupts.setdefault(interrupt.id, interrupt)
             return []
-        caller = self._caller(namespace)
         if mode == "updates" and not namespace:
             for state in map(as_mapping, as_mapping(data).values()):
                 messages = state.get("messages") or [None]
                 if getattr(messages[-1], "type", None) != "ai":  # otherwise it is the text of this message
                     self.structured_response = state.get("structured_response", self.structured_response)
-        if caller is None:
-            return self._events(self._main.take((mode, data)))
-        adapter, reply = self._nested.setdefault(caller, (LangGraphAdapter(), OneReply()))
-        return nested_events(self._events(reply.events_of(adapter.take((mode, data)))), caller)
+        return self._events(self._graph.take(item))
 
     def close(self) -> list[Event]:
         """Returns the closing events, and the questions of the interrupts."""
-        events: list[Event] = []
-        for caller, (adapter, reply) in self._nested.items():
-            events += nested_events(self._events(reply.events_of(adapter.close())), caller)
-        events += self._events(self._main.close())
-        if usage := add_counts(self._usage):
-            self.metadata["usage"] = usage
+        events = self._events(self._graph.close())
         calls: list[str | None] = []
         for interrupt in self._interrupts.values():
-            waiting = self._interrupted.get(interrupt.id)
-            adapter = self._nested[waiting][0] if waiting in self._nested else self._main
-            asked_about = adapter.calls_asked_about(interrupt.value, besides=calls)
-            if any(call is not None and adapter.shares_id(call) for call in asked_about):
+            waiting = self._interrupted.get(interrupt.id, "")
+            where = self._graph.run_around(waiting)
+            run = self._graph.run_at(where)
+            within = [(call or "").rpartition(SEPARATOR) for call in calls]
+            inside = [name for around, _, name in within if around == where]
+            asked_about = run.calls_asked_about(interrupt.value, besides=inside)
+            if any(call is not None and run.shares_id(call) for call in asked_about):
                 raise AgentModel.ambiguous_question()
-            calls += asked_about
-            events += self.questions.ask(interrupt, asked_about, waiting)
+            paths = [None if call is None else call_path(where, call) for call in asked_about]
+            calls += paths
+            events += self.questions.ask(interrupt, paths, waiting or None)
         return events
 
     def open_ids(self) -> dict[str, str]:
         """Returns the graph's ids of the calls that wait, by ours."""
-        return self._main.open_ids()
+        return self._graph.main.open_ids()
 
     def expect(self, ids: Mapping[str, str]) -> None:
         """Notes the calls that an earlier run left waiting (`open_ids`)."""
-        self._main.expect(ids)
+        self._graph.main.expect(ids)
 
     def _events(self, events: Iterable[Event]) -> list[Event]:
-        """Returns the events without the ends of messages, which are noted."""
+        """Returns the events without the end of the message, which is noted."""
         kept: list[Event] = []
         for event in events:
             if isinstance(event, ev.Finish):
                 self.reason = event.finish_reason
-                metadata = as_mapping(event.message_metadata)
-                self._usage.append(get(metadata, "usage", dict) or {})
-                self.metadata.update(metadata)
+                self.metadata.update(as_mapping(event.message_metadata))
             elif isinstance(event, ev.ToolOutputError) and event.tool_call_id in self.denied:
                 kept.append(ev.ToolOutputDenied(event.tool_call_id))
             else:
                 kept.append(event)
         return kept
-
-    def _read_task(self, task: Mapping[str, Any]) -> None:
-        """Notes the call that a task runs, and the interrupts that ended it."""
-        task_id = str(task.get("id"))
-        calls = [as_mapping(call) for call in first_items(task.get("input"))]
-        if len(calls) == 1 and get(calls[0], "id", str) is not None and calls[0].get("type") == "tool_call":
-            self._callers[task_id] = self._main.call_of(calls[0], besides=self._callers.values())
-        for interrupt in task.get("interrupts") or ():
-            if task_id in self._callers:
-                self._interrupted.setdefault(str(as_mapping(interrupt).get("id")), self._callers[task_id])
-
-    def _caller(self, namespace: Sequence[str]) -> str | None:
-        """Returns the innermost call whose tool runs this part of the graph."""
-        tasks = (name.rpartition(":")[2] for name in reversed(namespace))
-        return next((self._callers[task] for task in tasks if task in self._callers), None)
 
 
 # Interrupts -------------------------------------------------------------------------------------------------

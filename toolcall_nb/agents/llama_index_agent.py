@@ -24,14 +24,14 @@ from workflows.events import HumanResponseEvent, InputRequiredEvent
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, usage_of
+from toolcall_nb.adapters.nesting import RunSteps, with_paths
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest, is_approved
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import contents_text, file_piece, read_contents
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, get, object_fields
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, get, nonempty, object_fields
 from toolcall_nb.core.transcript import Message, ToolCall
 
 _YES, _NO = "yes", "no"
@@ -177,7 +177,7 @@ class WorkflowReader:
         self._text = ""  # of this step
         self._last: Any = None  # the last complete reply
         self._running: list[str] = []
-        self._nested: dict[str, WorkflowReader] = {}  # by agent
+        self._nested: dict[tuple[str, str], tuple[WorkflowReader, RunSteps]] = {}  # by agent and the call it runs in
         self._usage: list[Mapping[str, int]] = []
 
     @property
@@ -190,8 +190,11 @@ class WorkflowReader:
         kinds = [name for _, name in class_names(type(event))]
         agent = getattr(event, "current_agent_name", None)
         if agent is not None and agent not in self._agents and self.running is not None:
-            reader = self._nested.setdefault(agent, WorkflowReader((agent,)))
-            return nested_events(reader.take(event), self.running)
+            run = agent, self.running
+            if run not in self._nested:
+                self._nested[run] = WorkflowReader((agent,)), RunSteps(agent, self.running)
+            reader, steps = self._nested[run]
+            return [*steps.events_of(with_paths(reader.take(event), self.running))]
         match kinds[0]:
             case "AgentStream":
                 return self._piece(event)
@@ -222,7 +225,7 @@ class WorkflowReader:
 
     def close(self) -> list[Event]:
         """Returns the closing events, with the usage of the run."""
-        usages = [usage for reader in (self, *self._nested.values()) for usage in reader._usage]
+        usages = [usage for reader in (self, *(each for each, _ in self._nested.values())) for usage in reader._usage]
         if total := add_counts(usages):
             self._message.metadata["usage"] = total
         return self._message.close()
@@ -262,15 +265,15 @@ class WorkflowReader:
             events += self._message.end_call((self._step, position), as_json_value(call.tool_kwargs))
         raw = object_fields(event.raw)
         counts = as_mapping(as_json_value(raw.get("usage"))) or event.response.additional_kwargs
-        if usage := usage_of(counts, _USAGE):
-            self._usage.append(usage)
+        usage = usage_of(counts, _USAGE)
+        self._usage += [usage] if usage else []
         self._step, self._text = self._step + 1, ""
-        return [*events, *self._message.end_block()]
+        end = ev.FinishStep(agent=event.current_agent_name, model=nonempty(raw, "model"), usage=usage or None)
+        return [*events, *self._message.other(end)]
 
     def _run(self, event: Any) -> list[Event]:
-        nested = self._reader_of(event.tool_id)
-        if nested is not None:
-            return nested_events(nested._run(event), self.running or "")
+        if (inside := self._inside(event, is_running=False)) is not None:
+            return inside
         self._running.append(event.tool_id)
         begun: list[Event] = []
         if not self._message.knows(event.tool_id):
@@ -280,9 +283,8 @@ class WorkflowReader:
         return [*begun, ev.ToolExecution(event.tool_id, "running")]
 
     def _end(self, event: Any) -> list[Event]:
-        nested = self._reader_of(event.tool_id)
-        if nested is not None:
-            return nested_events(nested._end(event), self.running or "")
+        if (inside := self._inside(event, is_running=True)) is not None:
+            return inside
         if event.tool_id in self._running:
             self._running.remove(event.tool_id)
         result = event.tool_output
@@ -292,11 +294,16 @@ class WorkflowReader:
         output = contents_text(contents) if contents else _output(result)
         return self._message.output(event.tool_id, output, contents=contents)
 
-    def _reader_of(self, call_id: str) -> WorkflowReader | None:
-        """Returns the nested agent that made a call."""
-        if self._message.knows(call_id):
-            return None
-        return next((reader for reader in self._nested.values() if reader._message.knows(call_id)), None)
+    def _inside(self, event: Any, *, is_running: bool) -> list[Event] | None:
+        """Returns the events of a nested agent for the start or the end of its call; None if the call is none of them.
+
+        Of an outer and an inner call with one id, the inner one runs later and ends earlier.
+        """
+        for (_, parent), (reader, steps) in reversed(self._nested.items()):
+            is_known = reader._message.knows(event.tool_id)
+            if parent in self._running and is_known and (event.tool_id in reader._running) is is_running:
+                return [*steps.events_of(with_paths((reader._end if is_running else reader._run)(event), parent))]
+        return None
 
 
 def event_fields(event: Any) -> Object:

@@ -1,27 +1,20 @@
 """The streams of agents inside calls: `with_nested` merges them into the stream of the agent around the call.
 
-`NestedReader` reads their items, and `nested_events` puts the events of a nested agent into the call that started it.
-
-The id of a call of a nested agent is its path: the framework's ids of the calls around it, outermost first, and its
-own, joined by `SEPARATOR`. So the same id in two agents is not the same call.
+`RunsReader` reads their items.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from toolcall_nb.core import events as ev
+from toolcall_nb.adapters.nesting import RunSteps, with_paths
 from toolcall_nb.core.events import Event
-
-SEPARATOR = "\x1f"
-"""Separates the ids of a path: the unit separator of ASCII, which no framework puts into an id."""
 
 
 class StreamReader(Protocol):
@@ -36,40 +29,46 @@ class StreamReader(Protocol):
         ...
 
 
-class NestedItem(Struct, frozen=True):
-    """An item of the stream of an agent that runs inside the call with the path ``parent``."""
+class AgentItem(Struct, frozen=True):
+    """An item of an agent's stream: with the agent's name, and with the path of the call that the agent runs inside of.
 
-    parent: str
-    item: Any
-
-
-class NestedReader:
-    """Reads the items of nested agents: their calls get paths and a parent, their text is the log of the call around.
-
-    ``make_reader`` creates the reader of one agent's stream.
+    ``parent`` is empty for the run itself.
     """
 
-    def __init__(self, make_reader: Callable[[], StreamReader]) -> None:
+    item: Any
+    agent: str | None = None
+    parent: str = ""
+
+
+class RunsReader:
+    """Reads the items of a run and of the runs inside its calls. All that a nested agent says belongs to the call.
+
+    ``make_reader`` creates the reader of one agent's stream. ``agent`` names the agent of items without a name.
+    """
+
+    def __init__(self, make_reader: Callable[[], StreamReader], agent: str | None = None) -> None:
         self._make_reader = make_reader
-        self._readers: dict[str, StreamReader] = {}
+        self._agent = agent
+        self._runs: dict[str, tuple[StreamReader, RunSteps]] = {}
 
-    def events_of(self, nested: NestedItem) -> list[Event]:
-        """Returns the events of one item."""
-        parent = nested.parent
-        if isinstance(nested.item, Event):
-            return [nested.item]
-        if parent not in self._readers:
-            self._readers[parent] = self._make_reader()
-        events: list[Any] = [*self._readers[parent].take(nested.item)]
-        for index, event in enumerate(events):
-            if (call_id := getattr(event, "tool_call_id", None)) is not None:
-                events[index] = replace(event, tool_call_id=call_path(parent, call_id))
-        return nested_events(events, parent)
+    def events_of(self, item: Any) -> Iterator[Event]:
+        """Yields the events of one item."""
+        if not isinstance(item, AgentItem):
+            item = AgentItem(item, self._agent)
+        parent = item.parent
+        if parent not in self._runs:
+            self._runs[parent] = self._make_reader(), RunSteps(parent=parent or None)
+        reader, steps = self._runs[parent]
+        steps.agent = item.agent or steps.agent
+        is_event = parent and isinstance(item.item, Event)
+        events = [item.item] if is_event else with_paths(reader.take(item.item), parent)
+        yield from steps.events_of(events)
 
-
-def call_path(parent: str, call_id: str) -> str:
-    """Returns the path of a call with this id inside the call with the path ``parent``, which may be empty."""
-    return f"{parent}{SEPARATOR}{call_id}" if parent else call_id
+    def close(self) -> Iterator[Event]:
+        """Yields the closing events, those of the run itself last."""
+        self._runs.setdefault("", (self._make_reader(), RunSteps(self._agent)))
+        for parent, (reader, steps) in sorted(self._runs.items(), reverse=True):
+            yield from steps.events_of(with_paths(reader.close(), parent))
 
 
 # Watching -----------------------------------------------------------------------------------------------------
@@ -133,40 +132,3 @@ async def with_nested(make_items: Callable[[], AsyncIterator[Any]]) -> AsyncIter
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-# Events of nested agents ------------------------------------------------------------------------------------
-
-_DROPPED = (
-    ev.TextStart,
-    ev.ReasoningStart,
-    ev.Start,
-    ev.Finish,
-    ev.StartStep,
-    ev.FinishStep,
-    ev.ResetStep,
-    ev.MessageMetadata,
-)
-_CALL = (ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError)
-
-
-def nested_events(events: Iterable[Event], parent: str) -> list[Event]:
-    """Returns the events of a nested agent as events of the agent around it.
-
-    ``parent`` is the id of the call that started the nested agent. Its text and reasoning become the log of that call,
-    its calls name the call as their parent (`toolcall_nb.core.transcript.ToolCall.parent`).
-    """
-    return [nested for event in events if (nested := _nested(event, parent)) is not None]
-
-
-def _nested(event: Event, parent: str) -> Event | None:
-    if isinstance(event, ev.TextDelta | ev.ReasoningDelta):
-        return ev.ToolLog(parent, event.delta)
-    if isinstance(event, ev.TextEnd | ev.ReasoningEnd):
-        return ev.ToolLog(parent, "\n")
-    if isinstance(event, _DROPPED):
-        return None
-    metadata = getattr(event, "tool_metadata", None) or {}
-    if (isinstance(event, _CALL) or metadata) and "parent" not in metadata:
-        return replace(event, tool_metadata={**metadata, "parent": parent})
-    return event

@@ -21,7 +21,7 @@ from toolcall_nb.adapters.openai.responses import OpenAIResponsesAdapter
 from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.agents.nested_runs import StreamReader, with_nested
-from toolcall_nb.agents.openai_nested import AgentHooks, nested_runs
+from toolcall_nb.agents.openai_nested import AgentHooks, named_items, nested_runs
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.json_text import to_strict_json
@@ -84,8 +84,8 @@ class OpenAIAgent(AgentModel):
             result = Runner.run_streamed(agent, source, hooks=hooks, **options)
             reader = result.stream_events()
             try:
-                async for event in reader:
-                    yield event
+                async for item in named_items(reader, agent.name):
+                    yield item
             finally:
                 if not result.is_complete:
                     result.cancel()

@@ -17,7 +17,8 @@ from agents import RunHooks
 from agents.run import AgentRunner, get_default_agent_runner, set_default_agent_runner
 from agents.tool_context import ToolContext
 
-from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher
+from toolcall_nb.adapters.nesting import call_path
+from toolcall_nb.agents.nested_runs import AgentItem, current_path, inside_call, nested_watcher
 from toolcall_nb.core import events as ev
 
 
@@ -85,14 +86,22 @@ class _WatchingRunner(AgentRunner):
         events = result.stream_events
 
         async def stream_events() -> AsyncIterator[Any]:
-            async for event in events():
-                watcher(NestedItem(path, event))
-                yield event
+            async for named in named_items(events(), starting_agent.name, path):
+                watcher(named)
+                yield named.item
             for item in result.interruptions:  # without those of agents inside its calls, which these runs reported
                 questions.setdefault(id(item.raw_item), call_path(path, str(item.call_id)))
 
         result.stream_events = stream_events  # type: ignore[method-assign]  # what its reader iterates over
         return result
+
+
+async def named_items(events: AsyncIterator[Any], agent: str, path: str = "") -> AsyncIterator[AgentItem]:
+    """Yields the events of a run, each with the name of the agent at that time; a handoff changes the agent."""
+    async for event in events:
+        if event.type == "agent_updated_stream_event":
+            agent = event.new_agent.name
+        yield AgentItem(event, agent, path)
 
 
 def _call_around(options: Mapping[str, Any]) -> str | None:

@@ -17,6 +17,7 @@ from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Iterable,
     Iterator,
     Mapping,
@@ -34,10 +35,13 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import ExternalToolset
 
+from toolcall_nb.adapters.nesting import call_path
+from toolcall_nb.adapters.pydantic_ai.parts import own_fields
+from toolcall_nb.adapters.pydantic_ai.run import end_of_step
 from toolcall_nb.agents.base import AgentModel, AgentRequest, denial_reason, is_approved
 from toolcall_nb.agents.frameworks import Framework
-from toolcall_nb.agents.nested_runs import NestedItem, call_path, current_path, inside_call, nested_watcher, with_nested
-from toolcall_nb.core.events import MISSING
+from toolcall_nb.agents.nested_runs import AgentItem, current_path, inside_call, nested_watcher, with_nested
+from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, ToolCall
 from toolcall_nb.models.providers.building import keys_of, request_parameters
@@ -75,13 +79,14 @@ class PydanticAIAgent(AgentModel):
             history, prompt = self._history(request.messages)
         elif not history:
             raise self.lost_run()
+        steps = StepEnds()
         options = _with_added(
             self.options,
             {
                 "instructions": [message.text for message in request.messages if message.role == "system"],
                 "toolsets": self._toolsets(request.tools),
                 # with a history, pydantic-ai leaves the agent's own system prompt out
-                "capabilities": [CallPaths(), *([ReinjectSystemPrompt()] if history else [])],
+                "capabilities": [RunWatch(steps), *([ReinjectSystemPrompt()] if history else [])],
             },
         )
         if "model" in options or isinstance(self.agent.model, Model):
@@ -100,7 +105,8 @@ class PydanticAIAgent(AgentModel):
                     if event.event_kind == "agent_run_result" and isinstance(event.result.output, DeferredToolRequests):
                         self._messages = event.result.all_messages()
                         self._note_deferred(event.result.output, request)
-                    yield event
+                    for item in (*steps.before(event), event):
+                        yield AgentItem(item, self.agent.name)
 
     def _note_deferred(self, deferred: DeferredToolRequests, request: AgentRequest) -> None:
         """Notes the calls of the chat's tools. Raises `ModelError` if another call since the prompt has a call's id."""
@@ -182,7 +188,7 @@ _iter: Any = None
 
 @contextmanager
 def nested_agents() -> Iterator[None]:
-    """Watches runs of agents inside calls within. The run around has the capability `CallPaths`."""
+    """Watches runs of agents inside calls within. The run around has the capability `RunWatch`."""
     global _active, _iter
     with _installing:
         _active += 1
@@ -206,25 +212,76 @@ def _watched(before: Any) -> Any:
         path, watcher = current_path(), nested_watcher()
         model = options.get("model") or agent.model
         if path and watcher is not None and (not isinstance(model, Model) or _can_stream(model)):
+            steps = StepEnds()
+
+            def tell(items: Iterable[Any]) -> None:
+                for item in items:
+                    watcher(AgentItem(item, agent.name, path))
 
             async def report(_: Any, events: AsyncIterable[Any]) -> None:
                 async for event in events:
-                    watcher(NestedItem(path, event))
+                    tell((*steps.before(event), event))
 
-            capabilities = [*(options.get("capabilities") or ()), CallPaths(), ProcessEventStream(report)]
-            options["capabilities"] = capabilities
+            watch = RunWatch(steps, at_end=lambda: tell(steps.take()))
+            options["capabilities"] = [*(options.get("capabilities") or ()), watch, ProcessEventStream(report)]
         return before(agent, *arguments, **options)
 
     return iter
 
 
-class CallPaths(AbstractCapability[Any]):
-    """Marks what runs in each call of a run as the inside of that call."""
+class StepEnds:
+    """The ends of a run's steps, to be put behind the events of each reply: these may come after the whole reply."""
+
+    def __init__(self) -> None:
+        self._ends: list[Event] = []
+        self._has_parts = False
+
+    def note(self, response: ModelResponse) -> None:
+        """Notes a reply that is complete."""
+        self._ends.append(end_of_step(own_fields(response)))
+
+    def before(self, event: Any) -> list[Event]:
+        """Returns what belongs before an event: the end of the reply, if the event shows that all of it has come."""
+        is_new = event.event_kind == "part_start" and event.index == 0 and self._has_parts
+        if event.event_kind == "part_start":
+            self._has_parts = True
+        return self.take() if is_new or event.event_kind in _AFTER_REPLY else []
+
+    def take(self) -> list[Event]:
+        """Returns the ends that were not given yet."""
+        ends, self._ends = self._ends, []
+        return ends
+
+
+_AFTER_REPLY = (
+    "function_tool_call",
+    "function_tool_result",
+    "output_tool_call",
+    "output_tool_result",
+    "agent_run_result",
+)
+
+
+class RunWatch(AbstractCapability[Any]):
+    """Marks what runs in each call of a run as the inside of that call, and notes the replies of the model."""
+
+    def __init__(self, steps: StepEnds, at_end: Callable[[], None] = lambda: None) -> None:
+        self._steps, self._at_end = steps, at_end
 
     async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
         """Runs the tool of a call."""
         with inside_call(call_path(current_path(), call.tool_call_id)):
             return await handler(args)
+
+    async def after_model_request(self, ctx: Any, *, request_context: Any, response: ModelResponse) -> ModelResponse:
+        """Notes a reply of the model."""
+        self._steps.note(response)
+        return response
+
+    async def after_run(self, ctx: Any, *, result: Any) -> Any:
+        """Reports the last reply."""
+        self._at_end()
+        return result
 
 
 # Models that do not stream ------------------------------------------------------------------------------------

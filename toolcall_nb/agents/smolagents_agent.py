@@ -23,9 +23,9 @@ from smolagents.monitoring import Timing
 
 from toolcall_nb.adapters.assembler import Assembler
 from toolcall_nb.adapters.common_events import add_counts, file_event
+from toolcall_nb.adapters.nesting import RunSteps, call_path, with_paths
 from toolcall_nb.adapters.openai.messages import to_openai
 from toolcall_nb.agents.base import AgentModel, AgentRequest
-from toolcall_nb.agents.nested_runs import nested_events
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.sdk_objects import as_json_value
@@ -181,6 +181,10 @@ _FINAL = "final_answer"
 """The tool by which an agent gives its answer. It is shown as text."""
 
 
+_OF_STEPS = frozenset({"ChatMessageStreamDelta", "ToolCall", "ToolOutput", "ActionStep", "PlanningStep"})
+"""The items that belong to a step. An ActionOutput is repeated by the step."""
+
+
 class StepReader:
     """Reads one run. A step of a managed agent is nested in the open call with its name, or else in the last one."""
 
@@ -191,18 +195,27 @@ class StepReader:
         self._waiting: dict[str, list[Any]] = {}  # keys of this step's calls that have not started, by id
         self._running: dict[str, list[Any]] = {}  # keys of this step's calls that have started, by id
         self._open: dict[str, str] = {}  # names of the calls that have not ended, by id
-        self._nested: dict[str, StepReader] = {}  # by agent
+        self._nested: dict[str, tuple[StepReader, RunSteps]] = {}  # by the calls that run the managed agents
+        self._end: ev.FinishStep | None = None  # of the step that is complete
         self._usage: list[Mapping[str, int]] = []
 
     def take(self, item: Any, agent: str | None = None) -> list[Event]:
         """Returns the events of one item, or of a step of a managed agent."""
         if agent is not None:
-            named = [call_id for call_id, name in self._open.items() if name == agent]
-            parent = next(reversed(named or [*self._open]), None)
+            parent = self._call_of(agent)
             if parent is None:
                 return []
-            return nested_events(self._nested.setdefault(agent, StepReader()).take(item), parent)
-        match type(item).__name__:
+            if parent not in self._nested:
+                self._nested[parent] = StepReader(), RunSteps(agent, parent)
+            reader, steps = self._nested[parent]
+            return [*steps.events_of(with_paths(reader.take(item), parent))]
+        kind = type(item).__name__
+        if kind == "FinalAnswerStep":
+            return self._answer(item.output)
+        return [*self._next_step(), *self._step_events(kind, item)] if kind in _OF_STEPS else []
+
+    def _step_events(self, kind: str, item: Any) -> list[Event]:
+        match kind:
             case "ChatMessageStreamDelta":
                 return self._piece(item)
             case "ToolCall":
@@ -212,20 +225,28 @@ class StepReader:
             case "ActionStep":
                 return self._whole(item)
             case "PlanningStep":
-                self._add_usage(item)
                 plan = [] if self._has_text else self._message.reasoning(item.plan, (self._step, "plan"))
-                self._next_step()
-                return [*plan, *self._message.end_block()]
-            case "FinalAnswerStep":
-                return self._answer(item.output)
-        return []  # an ActionOutput, which the step repeats
+                return [*plan, *self._end_step(item)]
+        return []
+
+    def _call_of(self, agent: str) -> str | None:
+        """Returns the path of the open call with the agent's name, or else of the last open one."""
+        readers = {"": self, **{path: reader for path, (reader, _) in self._nested.items()}}
+        calls = {
+            call_path(path, call_id): name for path, each in readers.items() for call_id, name in each._open.items()
+        }
+        named = [path for path, name in calls.items() if name == agent]
+        return next(reversed(named or [*calls]), None)
 
     def close(self) -> list[Event]:
         """Returns the closing events, with the usage of the run."""
-        usages = [usage for reader in (self, *self._nested.values()) for usage in reader._usage]
+        usages = [usage for reader in (self, *(each for each, _ in self._nested.values())) for usage in reader._usage]
         if total := add_counts(usages):
             self._message.metadata["usage"] = total
-        return self._message.close()
+        nested = [(steps, reader._end) for reader, steps in self._nested.values() if reader._end is not None]
+        ends = [event for steps, end in nested for event in steps.events_of([end])]
+        own = [] if self._end is None else self._message.other(self._end)
+        return [*ends, *own, *self._message.close()]
 
     def _piece(self, delta: Any) -> list[Event]:
         events: list[Event] = []
@@ -280,9 +301,7 @@ class StepReader:
         if step.error is not None and not self._open:
             events += self._message.other(ev.Data("step-error", str(step.error)))
         self._open.clear()
-        self._add_usage(step)
-        self._next_step()
-        return [*events, *self._message.end_block()]
+        return [*events, *self._end_step(step)]
 
     def _answer(self, output: Any) -> list[Event]:
         if type(output).__name__ == "AgentImage":
@@ -292,10 +311,16 @@ class StepReader:
         value = output if isinstance(output, str) else as_json_value(output)
         return self._message.text(str(value), (self._step, "answer"))
 
-    def _add_usage(self, step: Any) -> None:
+    def _end_step(self, step: Any) -> list[Event]:
+        usage = None
         if step.token_usage is not None:
-            counts = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
-            self._usage.append(counts)
-
-    def _next_step(self) -> None:
+            usage = {"inputTokens": step.token_usage.input_tokens, "outputTokens": step.token_usage.output_tokens}
+            self._usage.append(usage)
         self._step, self._has_text, self._waiting, self._running = self._step + 1, False, {}, {}
+        self._end = ev.FinishStep(usage=usage)
+        return self._message.end_block()
+
+    def _next_step(self) -> list[Event]:
+        """Ends a complete step, since another one begins. The answer, which is not a step, belongs to the last one."""
+        end, self._end = self._end, None
+        return [] if end is None else [*self._message.other(end), ev.StartStep()]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape as escape_attribute
 
 from toolcall_nb.batches.progress import RowState, RunRow
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, visible
 from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.core.transcript import Transcript
@@ -103,7 +103,7 @@ def batch_nodes(
 def transcript_html(transcript: Transcript, row: int) -> str:
     """Returns a transcript as HTML without the style, for the row of this number; no key of a fold is there twice."""
     kept, _ = saved_value(transcript)
-    look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values()))
+    look = Look({}, {}, picture_hosts(), nesting=CallNesting(kept.calls.values(), kept.messages))
     first = (row + 1) * _NUMBER_SPACE
     return serialise([message_node(first + number, message, look) for number, message in enumerate(kept.messages)])
 

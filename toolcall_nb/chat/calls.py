@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 
 from toolcall_nb import dialects
+from toolcall_nb.adapters.nesting import RunSteps, inner_events
 from toolcall_nb.approvals.gate import ApprovalGate
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import UNTRACED, TurnTrace
@@ -19,8 +20,9 @@ from toolcall_nb.core.call_display import with_sent_as
 from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.base import model_member
-from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, run_together
+from toolcall_nb.tools import Job, Log, Outcome, Preliminary, Registry, Started, Tool, ToolProgress, run_together
 from toolcall_nb.tools.execution.parallel import JobUpdate
+from toolcall_nb.tools.output import Inner
 
 
 class CallRunner:
@@ -35,6 +37,7 @@ class CallRunner:
         self._trace = trace
         self._started: dict[str, float] = {}
         self._pending: deque[Event] = deque()
+        self._inside: dict[str, dict[int, RunSteps]] = {}  # the turns of other chats, by the call whose tool runs them
         self.listener = listener or self._pending.append
 
     def run(
@@ -91,7 +94,7 @@ class CallRunner:
                 self._record(call, update)
                 return self._outcome_events(call, update)
             case _:
-                return [_progress_event(call, update)]
+                return [*self._progress_events(call, update)]
 
     def record_answer(self, call: ToolCall, outcome: Outcome) -> None:
         """Notes the outcome of a typed answer, for which nothing runs."""
@@ -104,10 +107,28 @@ class CallRunner:
 
     def _run_alone(self, job: Job, call: ToolCall) -> Iterator[Event]:
         yield from self._start(call)
-        outcome = job.run(lambda progress: self.listener(_progress_event(call, progress)))
+
+        def tell(progress: ToolProgress) -> None:
+            for event in self._progress_events(call, progress):
+                self.listener(event)
+
+        outcome = job.run(tell)
         self._record(call, outcome)
         yield from self.pending()
         yield from self._outcome_events(call, outcome)
+
+    def _progress_events(self, call: ToolCall, progress: ToolProgress) -> Iterator[Event]:
+        match progress:
+            case Log():
+                yield ev.ToolLog(call.id, progress.text)
+            case Preliminary():
+                yield ev.ToolOutputAvailable(call.id, progress.output, preliminary=True, display=progress.display)
+            case Inner():
+                inside = self._inside.setdefault(call.id, {})
+                steps = inside.setdefault(progress.run, RunSteps(parent=call.id))
+                number = [*inside].index(progress.run) + 1
+                prefix = call.id if number == 1 else f"{call.id}.{number}"
+                yield from steps.events_of(inner_events([progress.event], prefix))
 
     def _run_parallel(self, jobs: Mapping[Job, ToolCall]) -> Iterator[Event]:
         with closing(run_together(tuple(jobs))) as news:
@@ -159,9 +180,3 @@ def _refusal(call: ToolCall, tools: Registry) -> Event | None:
     if call.state is not State.INPUT_AVAILABLE or call.provider_executed:
         return ev.ToolOutputError(call.id, "The model's side did not give a result.")
     return None if call.name in tools else ev.ToolOutputError(call.id, tools.unknown(call.name))
-
-
-def _progress_event(call: ToolCall, progress: Log | Preliminary) -> Event:
-    if isinstance(progress, Log):
-        return ev.ToolLog(call.id, progress.text)
-    return ev.ToolOutputAvailable(call.id, progress.output, preliminary=True, display=progress.display)

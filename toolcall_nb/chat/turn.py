@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from functools import partial
+from itertools import count
 from typing import Any
 
 from msgspec.structs import replace
@@ -44,8 +45,13 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models.base import model_member
 from toolcall_nb.sources.reply import Reply
 from toolcall_nb.threads.interrupts import interrupts_of_this_thread
+from toolcall_nb.tools.output import Inner
+from toolcall_nb.tools.output.captured_output import progress_reporter
 
 _ENDS = frozenset((ev.Finish, ev.Abort))
+
+
+_RUNS = count(1)
 
 
 class Turn:
@@ -103,6 +109,7 @@ class Turn:
         self._trace.begin()
         self._limits.begin()
         chat.turn_limits.append(self._limits)
+        report, run = progress_reporter(), next(_RUNS)  # of the tool that runs this chat, if one does
         try:
             interrupts.let_through()
             yield from prologue
@@ -114,6 +121,8 @@ class Turn:
                 interrupts.are_held = False
                 if interrupts.has_come:
                     interrupts.let_through()
+                if report is not None:
+                    report(Inner(event, run))
                 yield event
                 if stopping.is_set() and not self._has_ended:
                     reason = "stopped"

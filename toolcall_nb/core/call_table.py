@@ -39,7 +39,7 @@ from typing import Any
 
 import msgspec
 
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.data_frames import data_frame
 from toolcall_nb.core.events import MISSING, Json, Missing
 from toolcall_nb.core.json_text import json_text

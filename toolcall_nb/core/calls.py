@@ -1,4 +1,4 @@
-"""Tool calls: their times (`CallRecord`), collections (`ToolCalls`) and nesting (`CallNesting`)."""
+"""Tool calls: their times (`CallRecord`) and collections (`ToolCalls`)."""
 
 from __future__ import annotations
 
@@ -141,66 +141,3 @@ class ToolCalls(Mapping[str, "ToolCall"]):
         calls = self.values()
         bundle: dict[str, str] = port("saved_calls_bundle")(calls, self._messages, include=include, exclude=exclude)
         return bundle
-
-
-class CallNesting:
-    """The depth of each call, and the name of the call around it, by call id.
-
-    A parent that is not among the calls, or that ran inside of the call itself, does not count.
-    """
-
-    def __init__(self, calls: Iterable[ToolCall] = ()) -> None:
-        by_id = {call.id: call for call in calls}
-        self._parents = {call.id: call.parent for call in by_id.values()}
-        self._names = {call.id: call.name for call in by_id.values()}
-        self._depths = _depths(self._parents)
-        self._parent_ids = set(filter(None, self._parents.values()))
-
-    def add(self, call: ToolCall) -> set[str]:
-        """Notes a call, or its change; returns the ids of the known calls whose depth or parent's name has changed."""
-        call_id, parent = call.id, call.parent
-        is_new = call_id not in self._parents
-        if not is_new and (self._parents[call_id], self._names[call_id]) == (parent, call.name):
-            return set()
-        self._parents[call_id], self._names[call_id] = parent, call.name
-        if parent is not None:
-            self._parent_ids.add(parent)
-        if is_new and call_id not in self._parent_ids:
-            self._depths[call_id] = 0 if parent is None else self._depths.get(parent, -1) + 1
-            return set()
-        return self._changed(call_id)
-
-    def discard(self, call_id: str) -> set[str]:
-        """Forgets a call; returns what `add` returns."""
-        self._parents.pop(call_id, None)
-        self._names.pop(call_id, None)
-        self._depths.pop(call_id, None)
-        return self._changed(call_id) if call_id in self._parent_ids else set()
-
-    def depth(self, call_id: str) -> int:
-        """Returns the number of calls around a call."""
-        return self._depths.get(call_id, 0)
-
-    def around(self, call_id: str) -> str:
-        """Returns the name of the call around a call; empty for a call of the run itself."""
-        parent = self._parents.get(call_id)
-        return self._names.get(parent, "") if parent is not None and self._depths.get(call_id) else ""
-
-    def _changed(self, call_id: str) -> set[str]:
-        former, self._depths = self._depths, _depths(self._parents)
-        changed = {each for each, depth in self._depths.items() if depth != former.get(each)}
-        return changed | {each for each, parent in self._parents.items() if call_id in (each, parent)}
-
-
-def _depths(parents: Mapping[str, str | None]) -> dict[str, int]:
-    depths: dict[str, int] = {}
-    for start in parents:
-        path: dict[str, None] = {}
-        here: str | None = start
-        while here is not None and here in parents and here not in depths and here not in path:
-            path[here] = None
-            here = parents[here]
-        depth = depths[here] + 1 if here in depths else 0
-        for call_id in reversed(path):
-            depths[call_id], depth = depth, depth + 1
-    return depths

@@ -21,13 +21,14 @@ from rich.segment import Segment, Segments
 from rich.text import Text
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.escaping import visible
+from toolcall_nb.core.call_nesting import CallNesting
+from toolcall_nb.core.escaping import visible, visible_line
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.render.shown_states import Activities
 from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
-from toolcall_nb.render.wording import SPEAKERS, ending
+from toolcall_nb.render.wording import SPEAKERS, ending, inside_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,6 +58,7 @@ class TerminalFace:
         self._console = console or Console()
         self._builder = TranscriptBuilder()
         self._activities = Activities()
+        self._nesting = CallNesting()
         self._message = -1
         self._rest: dict[int, _Item] = {}  # the parts that are not printed to their end, by the reducer's key
         self._pending: set[tuple[int, str]] = set()  # the calls that were printed before they were final
@@ -97,6 +99,9 @@ class TerminalFace:
         """Takes one event, and shows what it changed."""
         self._activities.apply(event)
         touched = self._builder.apply(event)
+        if isinstance(event, ev.StartStep | ev.FinishStep | ev.Error) and event.parent is not None:
+            message = self._builder.transcript.messages[-1]
+            self._nesting.set_message(len(self._builder.transcript.messages) - 1, message)
         if touched is None:
             return
         if touched.message > self._message:
@@ -123,9 +128,12 @@ class TerminalFace:
         if isinstance(event, (ev.TextDelta, ev.ReasoningDelta)):
             if item is None:
                 item = self._rest[touched.part] = _Item(isinstance(event, ev.ReasoningDelta))
+                self._nest(item, self._builder.part(touched))
             item.text += event.delta
             return
         part = self._builder.part(touched)
+        if isinstance(part, ToolCall):
+            self._nesting.add(part)
         if isinstance(event, ev.ToolRetracted) and isinstance(part, TextPart):
             stand_in = self._rest[touched.part] = _Item()
             stand_in.text = part.text
@@ -133,6 +141,11 @@ class TerminalFace:
             self._print_late(touched.message)
         elif part is not None and not isinstance(part, (TextPart, ReasoningPart)):
             self._rest.setdefault(touched.part, _Item()).part = part
+
+    def _nest(self, item: _Item, part: Part | None) -> None:
+        """Notes which call a text is inside of."""
+        if part is not None and (depth := self._nesting.depth_inside(part.parent)):
+            item.parent, item.depth = part.parent, depth
 
     def _refresh(self, event: Event) -> None:
         """Handles a message that began, ended or removed parts. What is printed stays."""
@@ -172,19 +185,18 @@ class TerminalFace:
     def _print(self, item: _Item) -> None:
         if item.is_text:
             self._print_text(item, is_whole=True)
-        elif item.part is not None and part_text(item.part):
+        elif item.part is not None and part_text(item.part, self._nesting):
             if isinstance(item.part, ToolCall) and not item.part.is_final:
                 self._pending.add((self._message, item.part.id))
             self._space()
-            self._out(_drawn_part(item.part))
+            self._out(_drawn_part(item.part, self._nesting))
 
     def _print_text(self, item: _Item, *, is_whole: bool) -> None:
         """Writes what is certain of a text: whole blocks if the rest can be drawn, else whole words."""
         text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_words()
         if text and not item.has_begun:
             self._space()
-            if item.is_reasoning:
-                self._out(Text(f"{INDENT}Reasoning", "dim"))
+            self._out(*self._headers(item))
         if text and self._live is not None:
             self._out(*([Text()] if item.has_begun else []), _markdown(text, item))
         elif text:
@@ -192,6 +204,12 @@ class TerminalFace:
         item.has_begun = item.has_begun or bool(text)
         if is_whole and item.has_begun and self._live is None:
             self._write("\n")
+
+    def _headers(self, item: _Item) -> list[Text]:
+        """Returns the lines before a text: who speaks inside a call, and that it is reasoning."""
+        lines = [visible_line(self._nesting.speaker(item.parent))] if item.parent is not None else []
+        lines += ["Reasoning"] if item.is_reasoning else []
+        return [Text(INDENT * (1 + item.depth + number) + line, "dim") for number, line in enumerate(lines)]
 
     def _out(self, *what: RenderableType) -> None:
         """Prints for good, in the place of the drawing."""
@@ -213,7 +231,7 @@ class TerminalFace:
             if call.is_final and (number, call.id) in self._pending:
                 self._pending.discard((number, call.id))
                 self._space()
-                self._out(_drawn_part(call))
+                self._out(_drawn_part(call, self._nesting))
 
     def _print_end(self, message: Message) -> None:
         end = ending(message)
@@ -244,8 +262,9 @@ class TerminalFace:
             if number:
                 yield Text()
             if item.part is not None:
-                yield _drawn_part(item.part, self._activities)
+                yield _drawn_part(item.part, self._nesting, self._activities)
             else:
+                yield from () if item.has_begun else self._headers(item)
                 yield _markdown(item.text, item)
 
 
@@ -257,6 +276,8 @@ class _Item:
         self.text = ""
         self.is_reasoning = is_reasoning
         self.has_begun = False
+        self.parent: str | None = None  # the call that a text is inside of
+        self.depth = 0
 
     @property
     def is_text(self) -> bool:
@@ -264,7 +285,7 @@ class _Item:
 
     @property
     def margin(self) -> str:
-        return INDENT * 2 if self.is_reasoning else INDENT
+        return INDENT * (1 + self.depth + (self.parent is not None) + self.is_reasoning)
 
     def take_whole(self) -> str:
         return self._take(len(self.text)).rstrip(BLANK)
@@ -338,15 +359,16 @@ def _with_json_as_code(text: str) -> str:
     return "\n".join(lines)
 
 
-def _drawn_part(part: Part, activities: Mapping[str, str] | None = None) -> Text:
+def _drawn_part(part: Part, nesting: CallNesting, activities: Mapping[str, str] | None = None) -> Text:
     """Returns a card in colours, or the text of another part. Only a live drawing has ``activities``."""
     if not isinstance(part, ToolCall):
-        return Text(indented(part_text(part)))
+        return Text(indented(part_text(part, nesting)))
     drawn = Text()
     activity = (activities or {}).get(part.id)
-    for number, line in enumerate(call_lines(part, activity)):
+    margin = INDENT * (1 + nesting.depth(part.id))
+    for number, line in enumerate(call_lines(part, activity, inside_words(nesting.inside(part.id), part.name))):
         drawn.append("\n" if number else "")
-        drawn.append(INDENT if line else "")
+        drawn.append(margin if line else "")
         for kind, text in line:
             drawn.append(
                 text,

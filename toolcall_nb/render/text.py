@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import visible, visible_line
 from toolcall_nb.core.events import NOTICE
 from toolcall_nb.core.transcript import (
@@ -25,7 +26,7 @@ from toolcall_nb.render.card_sections import Section, error_sections, sections
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, Token, draw_value, format_hidden
 from toolcall_nb.render.value_summary import Table
-from toolcall_nb.render.wording import EMPTY, SPEAKERS, ending, file_words, shown_name
+from toolcall_nb.render.wording import EMPTY, SPEAKERS, ending, file_words, inside_words, shown_name
 
 INDENT = "  "
 BLANK = " \t\r\n"
@@ -37,26 +38,39 @@ _DETAILS = 20  # lines
 
 def to_text(transcript: Transcript) -> str:
     """Returns the transcript as text, without a newline at its end: each speaker, and indented below it the message."""
-    return "\n\n".join(_message_text(message) for message in transcript.messages) or EMPTY
+    nesting = CallNesting(transcript.calls.values(), transcript.messages)
+    return "\n\n".join(_message_text(message, nesting) for message in transcript.messages) or EMPTY
 
 
-def _message_text(message: Message) -> str:
-    blocks = [text for part in message.parts if (text := part_text(part))]
+def _message_text(message: Message, nesting: CallNesting) -> str:
+    blocks = [text for part in message.parts if (text := part_text(part, nesting))]
     if (end := ending(message)) is not None:
         blocks.append(visible(f"({end})"))
     return "\n".join([SPEAKERS[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
 
 
-def part_text(part: Part) -> str:
-    """Returns a part as a block of lines; empty if there is nothing to show."""
+def part_text(part: Part, nesting: CallNesting) -> str:
+    """Returns a part as a block of lines; empty if there is nothing to show.
+
+    What is inside a call is indented; other parts than calls are below the name of who speaks there.
+    """
+    depth = nesting.depth_inside(part.parent)
+    if isinstance(part, ToolCall):
+        lines = call_lines(part, inside=inside_words(nesting.inside(part.id), part.name))
+        return indented("\n".join("".join(text for _, text in line) for line in lines), INDENT * depth)
+    text = _own_text(part)
+    if depth and text and part.parent is not None:
+        text = indented(f"{visible_line(nesting.speaker(part.parent))}\n{indented(text)}", INDENT * depth)
+    return text
+
+
+def _own_text(part: Part) -> str:
     match part:
         case TextPart():
             return one_text(part.text)
         case ReasoningPart():
             text = one_text(part.text)
             return f"Reasoning\n{indented(text)}" if text else ""
-        case ToolCall():
-            return "\n".join("".join(text for _, text in line) for line in call_lines(part))
         case _:
             return visible(_other_text(part)).rstrip(BLANK)
 
@@ -108,16 +122,18 @@ def indented(text: str, by: str = INDENT) -> str:
 # Tool calls ---------------------------------------------------------------------------------------------------
 
 
-def call_lines(call: ToolCall, activity: str | None = None) -> Iterator[Sequence[Token]]:
+def call_lines(call: ToolCall, activity: str | None = None, inside: str = "") -> Iterator[Sequence[Token]]:
     """Yields the card's lines, as pieces with a kind: that of a value's `Token`, or ``name dim label state e``.
 
-    ``activity`` is that of `toolcall_nb.render.shown_states`, if the call is shown live.
+    ``activity`` is that of `toolcall_nb.render.shown_states`, if the call is shown live; ``inside`` are the words for
+    what ran inside the call.
     """
     title, name = shown_name(call)
     yield [
         *(("", "▸ "), ("name", visible_line(title))),
         *([("dim", f" ({visible_line(name)})")] if name else []),
         *(("dim", " · "), ("state", shown_state(call, activity).word)),
+        *([("dim", f" · {visible_line(inside)}")] if inside else []),
     ]
     drawn = [*sections(call), *error_sections(call)]
     earlier = next((section.label for section in drawn if section.fold == "log"), "")

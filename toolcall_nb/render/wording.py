@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from toolcall_nb.core.call_nesting import Inside
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import ErrorPart, FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.value_lines import format_count
@@ -41,6 +42,15 @@ def ending(message: Message) -> str | None:
     if message.finish_reason:
         return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
     return None
+
+
+def inside_words(inside: Inside, name: str) -> str:
+    """Returns what ran inside a call, in short: ``adder: 2 calls, 1 error, 130 tokens``; empty if nothing did."""
+    calls, errors = (format_count(inside.calls, "calls"), format_count(inside.errors, "errors"))
+    counts = [calls if inside.calls else "", errors if inside.errors else ""]
+    counts.append(f"{inside.tokens:,.0f} tokens" if inside.tokens else "")
+    agent = inside.agent if inside.agent and inside.agent != name else ""
+    return ": ".join(filter(None, (agent[:_NAME], ", ".join(filter(None, counts)))))
 
 
 class FileWords(NamedTuple):

@@ -83,6 +83,7 @@ class Reply:
         self._ids: dict[str, str] = {}  # the model's id: the chat's
         self._withheld: dict[str, list[Event]] = {}
         self._open: dict[tuple[type, str], Event] = {}  # open blocks, and the event that ends each
+        self._has_step = False
 
     def take(self, event: Any) -> Iterable[Event]:
         """Returns the events for the transcript: this one, others, or none. Those of a text are made as they are read.

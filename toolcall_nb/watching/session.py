@@ -21,8 +21,8 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.recording import Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.replay import call_events, part_events
-from toolcall_nb.core.transcript import Message, State, ToolCall, ToolCalls, Transcript
+from toolcall_nb.core.replay import call_events, part_events, step_end
+from toolcall_nb.core.transcript import Message, State, StepStart, ToolCall, ToolCalls, Transcript
 from toolcall_nb.watching.span_sources import begin_watching, end_watching, missing_instrumentations
 from toolcall_nb.watching.span_store import SpanStore
 
@@ -126,6 +126,7 @@ class TranscriptFollower:
         self._sent_calls: dict[str, ToolCall] = {}  # by the id in the events
         self._ids: dict[str, str] = {}  # by a call's id in the last reading: its id in the events
         self._running: set[str] = set()
+        self._sent_steps: dict[tuple[int, str | None], list[StepStart]] = {}  # by message and the call around
         self._open: tuple[str, int] | None = None  # role and number of the open message
         self._metadata: str = ""
         self._reasons: dict[int, str | None] = {}
@@ -137,16 +138,25 @@ class TranscriptFollower:
         parts: Counter[Hashable] = Counter()
         for number, message in enumerate(transcript.messages):
             self._reasons[number] = message.finish_reason
-            for part in message.parts:
+            starts = deque(map(self._with_sent_ids, message.step_starts))
+            reached: dict[str | None, list[StepStart]] = {}  # the steps of each run as far as the parts have come
+            for place, part in enumerate(message.parts):
+                while starts and starts[0].at <= place:
+                    yield from self._begin_step(number, message, reached, starts.popleft())
                 if isinstance(part, ToolCall):
                     yield from self._call(number, message, self._with_sent_ids(part))
                     continue
+                part = self._with_sent_ids(part)
                 key = message.role, type(part).__name__, json_text(part)
                 parts[key] += 1
                 if parts[key] > self._sent_parts[key]:
                     self._sent_parts[key] += 1
                     yield from self._message(number, message)
                     yield from part_events(part, str(next(self._numbers)))
+            while starts:
+                yield from self._begin_step(number, message, reached, starts.popleft())
+            for steps in reached.values():
+                yield from self._end_step(number, steps)
             if self._open == (message.role, number) and message.metadata:
                 text = json_text(message.metadata)
                 if text != self._metadata:
@@ -218,11 +228,34 @@ class TranscriptFollower:
             self._ids[call.id] = free
             taken.add(free)
 
-    def _with_sent_ids(self, call: ToolCall) -> ToolCall:
-        metadata = call.tool_metadata
-        if metadata and metadata.get("parent") in self._ids:
-            metadata = {**metadata, "parent": self._ids[metadata["parent"]]}
-        return replace(call, id=self._ids[call.id], tool_metadata=metadata)
+    def _with_sent_ids(self, part: Any) -> Any:
+        """Returns a part or a step with the ids in the events."""
+        parent = self._ids.get(part.parent, part.parent)
+        if not isinstance(part, ToolCall):
+            return part if parent == part.parent else replace(part, parent=parent)
+        metadata = part.tool_metadata if parent is None else {**(part.tool_metadata or {}), "parent": parent}
+        return replace(part, id=self._ids[part.id], tool_metadata=metadata)
+
+    def _begin_step(
+        self, number: int, message: Message, reached: dict[str | None, list[StepStart]], start: StepStart
+    ) -> Iterator[Event]:
+        """Yields the end of the step before in the same run, and the beginning of this one if it is new."""
+        steps, sent = reached.setdefault(start.parent, []), self._sent_steps.setdefault((number, start.parent), [])
+        yield from self._end_step(number, steps)
+        steps.append(start)
+        if len(steps) > len(sent):
+            yield from self._message(number, message)
+            yield ev.StartStep(parent=start.parent, agent=start.agent)
+            sent.append(StepStart(parent=start.parent, agent=start.agent))
+
+    def _end_step(self, number: int, steps: list[StepStart]) -> Iterator[Event]:
+        """Yields what is new of the last step, unless others have followed it in an earlier reading."""
+        if not steps:
+            return
+        sent, known = self._sent_steps[number, steps[-1].parent], replace(steps[-1], at=0)
+        if len(sent) == len(steps) and sent[-1] != known:
+            sent[-1] = known
+            yield step_end(known, timings=True)
 
     def _call(self, number: int, message: Message, call: ToolCall) -> Iterator[Event]:
         sent = self._sent_calls.get(call.id)

@@ -22,10 +22,12 @@ class Conversation:
     """Reads messages of all roles. All replies between two user messages are one message, with steps between them.
 
     A message is read once, identified by its id or by the call that it answers, since a graph yields the same message
-    as chunks, as an update of its state and within its states.
+    as chunks, as an update of its state and within its states. Unless it ``hears_others``, the messages of the user and
+    of the system are left out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, hears_others: bool = True) -> None:
+        self._hears_others = hears_others
         self.replies = Replies()
         """The replies of the open message."""
         self.defers_shared_ids = False
@@ -42,7 +44,7 @@ class Conversation:
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        return self.replies.message.close() if self.replies.has_begun or not self._others_spoke else []
+        return self.replies.close() if self.replies.has_begun or not self._others_spoke else []
 
     def take(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a message or a chunk; others, such as a removal, are ignored."""
@@ -135,6 +137,8 @@ class Conversation:
         if self.has_read(message):
             return []
         self.mark_read(message)
+        if not self._hears_others:
+            return []
         ends: list[Event] = []
         self._others_spoke = True
         if self.replies.has_begun:

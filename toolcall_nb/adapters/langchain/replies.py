@@ -90,6 +90,9 @@ class Replies:
         self._waiting: dict[str, tuple[str, Json]] = {}  # calls without a running tool: name and input
         self._taken: dict[str, tuple[str, Json]] = {}
         self._usage: dict[int, dict[str, int]] = {}
+        self.agent: str | None = None
+        """The agent whose replies come, as far as the source says."""
+        self._known: dict[int, Object] = {}  # of each reply: the fields of its step's end
 
     def has_call(self, call_id: str) -> bool:
         """Whether a call with this id of the provider belongs to the message."""
@@ -129,10 +132,20 @@ class Replies:
         """Begins a reply, unless it is open."""
         events = self.message.start()
         if reply not in self.turns:
-            events += self.message.next_step() if self._count else []
+            if self._count:
+                events += [*self._end_step(), ev.StartStep(agent=self.agent)]
             self._count += 1
             self.turns[reply], self.has_begun = self._count, True
+            self._known[self._count] = {"agent": self.agent}
         return events
+
+    def close(self) -> list[Event]:
+        """Returns the closing events. What is known of a single reply is said of the message, except for its agent."""
+        has_steps = self._count > 1 or self._known.get(1, {}).get("agent") is not None
+        return [*(self._end_step() if has_steps else []), *self.message.close()]
+
+    def _end_step(self) -> list[Event]:
+        return self.message.other(ev.FinishStep(**self._known.get(self._count, {})))
 
     def piece(self, message: Mapping[str, Any]) -> list[Event]:
         """Reads a chunk of a reply."""
@@ -176,11 +189,16 @@ class Replies:
     def _describe(self, turn: int, message: Mapping[str, Any], adds: bool) -> None:
         details = response_details(message)
         self.message.reason = details.get("reason", self.message.reason)
-        self.message.metadata |= {"model": details["model"]} if details.get("model") else {}
+        if "model" in details:
+            self.message.metadata["model"] = details["model"]
         if "usage" in details:
             before = self._usage.get(turn, {}) if adds else {}
             self._usage[turn] = add_counts([before, details["usage"]])
             self.message.metadata["usage"] = add_counts(self._usage.values())
+        known = {"model": details.get("model"), "finish_reason": details.get("reason"), "usage": self._usage.get(turn)}
+        if get(message, "type", str) == "ai":
+            known["agent"] = get(message, "name", str)
+        self._known.setdefault(turn, {}).update({name: value for name, value in known.items() if value})
 
     # Content
 

@@ -300,6 +300,17 @@ class RunMessage:
         return self._metadata[call].metadata(**more) if more else None
 
 
+def end_of_step(response: Mapping[str, Any]) -> ev.FinishStep:
+    """Returns the event that says what is known of the request that a response answers."""
+    reason = get(response, "finish_reason", str)
+    return ev.FinishStep(
+        model=get(response, "model_name", str),
+        usage=_usage(response.get("usage")) or None,
+        finish_reason=_REASONS.get(reason, reason) if reason else None,
+        response_id=get(response, "provider_response_id", str),
+    )
+
+
 def _is_whole(args: Any) -> bool:
     try:
         return isinstance(json.loads(args) if isinstance(args, str) else args, Mapping)

@@ -23,7 +23,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
@@ -39,7 +39,7 @@ from toolcall_nb.render.html_output.pictures import NO_HOSTS
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, format_hidden
 from toolcall_nb.render.value_summary import Table
-from toolcall_nb.render.wording import format_seconds, shown_name
+from toolcall_nb.render.wording import format_seconds, inside_words, shown_name
 
 _NEWLINE = "\n"
 _FITS = 12
@@ -121,8 +121,21 @@ def update_state(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -
 @cache
 def _head(state: str, depth: int) -> str:
     """Returns one string for all cards of a state and depth: there may be a hundred thousand of them."""
-    inside = f" tc-inside tc-in-{min(depth, _DEEPEST)}" if depth else ""
-    return f'<div class="tc-call tc-{state}{inside}">'
+    return f'<div class="tc-call tc-{state}{_indent(depth)}">'
+
+
+def _indent(depth: int) -> str:
+    return f" tc-inside tc-in-{min(depth, _DEEPEST)}" if depth else ""
+
+
+def indented_node(node: Node, parent: str | None, look: Look) -> Node:
+    """Returns the node of a part that is no call, below the name of who speaks if it is inside a call."""
+    depth = look.nesting.depth_inside(parent)
+    if parent is None or not depth:
+        return node
+    speaker = element("b", "tc-speaker", look.nesting.speaker(parent))
+    head = f'<div class="tc-part{_indent(depth)}">{speaker}{node.head}'
+    return Node(node.id, head, f"{node.tail}</div>", node.children) if node.tail else Node(node.id, f"{head}</div>")
 
 
 def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
@@ -132,10 +145,12 @@ def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
     took = look.timings.get(call.id)
     tool = f" {element('span', 'tc-tool', name)}" if name else ""
     inside = f" {element('span', 'tc-around', f'in {around}')}" if around else ""
+    words = inside_words(look.nesting.inside(call.id), call.name)
+    within = f" {element('span', 'tc-within', words)}" if words else ""
     edited = ' <span class="tc-mark">edited</span>' if call.original_input is not MISSING else ""
     return (
         f"<summary>{element('b', 'tc-name', title)}{tool}"
-        f" {element('span', 'tc-args', arguments)}{inside}{edited}"
+        f" {element('span', 'tc-args', arguments)}{inside}{within}{edited}"
         f' <span class="tc-state">{state}</span>'
         f' <span class="tc-time">{"" if took is None else format_seconds(took)}</span></summary>'
     )

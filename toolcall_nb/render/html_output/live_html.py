@@ -22,7 +22,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import PIECE_FIELDS, Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
 from toolcall_nb.core.text import SURROGATE
@@ -71,7 +71,9 @@ class LiveHtml:
         if touched is None:
             # The event may still have begun a message, if the last one has ended.
             has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
-            return self._begin(len(self._messages)) if has_begun else []
+            begins = self._begin(len(self._messages)) if has_begun else []
+            is_step = isinstance(event, ev.StartStep | ev.FinishStep) and event.parent is not None
+            return begins + (self._count_inside() if is_step and self._messages else [])
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
         if type(event) is ev.ToolExecution:
@@ -84,6 +86,8 @@ class LiveHtml:
             patches += self._retract(message, touched.part)
         else:
             patches += self._change(message, touched.part, event)
+        if isinstance(event, ev.ResetStep) or (isinstance(event, ev.Error) and event.parent is not None):
+            patches += self._count_inside()
         if type(event) is ev.Finish or type(event) is ev.Abort:
             self._has_ended = True
             patches += self._end_calls(message)
@@ -154,11 +158,13 @@ class LiveHtml:
 
     @staticmethod
     def _redraw_calls(message: LiveMessage, ids: Collection[str]) -> list[Patch]:
-        """Shows the activity of those calls of the message whose activity has changed."""
+        """Shows the activity of those calls of the message, and what is around or inside of them."""
         patches: list[Patch] = []
         for live in message.parts.values():
-            if isinstance(live, LiveCall) and live.part.id in ids:
-                patches += live.update_state(message)
+            if isinstance(live, LiveCall):
+                patches += live.update_state(message) if live.part.id in ids else []
+            elif live.part.parent in ids:
+                patches += message.place(live, live.draw())
         return patches
 
     def _retract(self, message: LiveMessage, key: int) -> list[Patch]:
@@ -199,8 +205,17 @@ class LiveHtml:
         return patches + self._nest(part) + message.parts[key].take(message, part)
 
     def _nest(self, part: Part) -> list[Patch]:
-        """Notes what a call ran inside of; returns the patches for calls that are shown and inside of it."""
-        return self._redraw_everywhere(self._nesting.add(part)) if isinstance(part, ToolCall) else []
+        """Notes what a part is inside of; returns the patches for calls and parts that are shown in another way now."""
+        if isinstance(part, ToolCall):
+            return self._redraw_everywhere(self._nesting.add(part))
+        if part.parent is not None:
+            self._nesting.expect(part.parent)
+        return []
+
+    def _count_inside(self) -> list[Patch]:
+        """Notes the steps and errors of the message that grows; returns the patches for the calls that they are in."""
+        number = len(self._messages) - 1
+        return self._redraw_everywhere(self._nesting.set_message(number, self.transcript.messages[number]))
 
     def _forget(self, part: Part) -> list[Patch]:
         """Forgets a call that is removed; returns the patches for the calls inside of it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.events import NOTICE, Json
@@ -23,13 +23,14 @@ from toolcall_nb.core.transcript import (
     ToolCall,
 )
 from toolcall_nb.incremental_markdown.incremental import markdown_blocks
-from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes
+from toolcall_nb.render.html_output.card import Look, call_node, entry_nodes, indented_node
 from toolcall_nb.render.html_output.files import file_html, link_html
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import with_pictures
 from toolcall_nb.render.value_lines import draw_value
 from toolcall_nb.render.wording import SPEAKERS, ending
 
+_Other: TypeAlias = DataPart | SourceUrlPart | SourceDocumentPart | FilePart | CustomPart | ErrorPart
 _ADDRESS = 200
 _LONGEST_DETAILS = 20_000
 
@@ -92,6 +93,12 @@ def part_node(id: str, fold: str, part: Part, look: Look) -> Node | None:
             return text_node(id, fold, part, markdown_blocks(part.text), look)
         case ToolCall():
             return call_node(id, part, look)
+        case _:
+            return indented_node(_other_node(id, fold, part, look), part.parent, look)
+
+
+def _other_node(id: str, fold: str, part: _Other, look: Look) -> Node:
+    match part:
         case DataPart(name, str(text)) if name == NOTICE:
             return Node(id, element("p", "tc-note", f"Note: {text}"))
         case DataPart():
@@ -120,9 +127,9 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
         return None
     nodes = BlockNodes(id, blocks, look.hosts)
     if isinstance(part, TextPart):
-        return Node(id, '<div class="tc-text">', "</div>", nodes)
+        return indented_node(Node(id, '<div class="tc-text">', "</div>", nodes), part.parent, look)
     head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
-    return Node(id, head, "</div></details>", nodes)
+    return indented_node(Node(id, head, "</div></details>", nodes), part.parent, look)
 
 
 class BlockNodes(Sequence[Node]):

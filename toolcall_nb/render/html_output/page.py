@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from toolcall_nb.core.calls import CallNesting
+from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.render.html_output.card import Look
@@ -40,7 +40,7 @@ def to_html(
     `UsageError` for a name that is not a host. No call is shown as pending, queued or running, since a saved page
     outlasts that.
     """
-    nesting = CallNesting(transcript.calls.values())
+    nesting = CallNesting(transcript.calls.values(), transcript.messages)
     look = Look(opened or {}, timings or {}, allowed_hosts(images), nesting=nesting)
     html = fragment([message_node(number, message, look) for number, message in enumerate(transcript.messages)])
     return _document(html, str(transcript.metadata.get("title") or "Transcript"), look.hosts) if page else html

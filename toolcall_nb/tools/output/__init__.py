@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from toolcall_nb.core.events import Json, Object
+from toolcall_nb.core.events import Event, Json, Object
 
-__all__ = ["Log", "Preliminary", "ProgressCallback", "ToolProgress"]
+__all__ = ["Inner", "Log", "Preliminary", "ProgressCallback", "ToolProgress"]
 
 
 class Log(Struct, frozen=True):
@@ -36,6 +36,13 @@ class Preliminary(Struct, frozen=True):
     display: Object | None = None
 
 
-ToolProgress: TypeAlias = Log | Preliminary
+class Inner(Struct, frozen=True):
+    """An event of a chat that the tool runs. ``run`` is the number of the turn, which no other turn has."""
+
+    event: Event
+    run: int
+
+
+ToolProgress: TypeAlias = Log | Preliminary | Inner
 ProgressCallback: TypeAlias = Callable[[ToolProgress], None]
 """A callback for the progress of a tool. It is called by one thread at a time, but not always the same one."""

@@ -55,6 +55,14 @@ def captured_output(
             captured.close()
 
 
+def progress_reporter() -> ProgressCallback | None:
+    """Returns the function that takes the progress of the tool that runs in this context; None outside of tools."""
+    sink = OUTPUT_SINK.get()
+    while sink is not None and sink.closed:
+        sink = sink.outer
+    return sink.report if isinstance(sink, CapturedOutput) else None
+
+
 class CapturedOutput:
     """The captured output of one running tool. ``outer`` is the sink of the code around it, if there is one.
 
