@@ -157,6 +157,12 @@ class TranscriptBuilder:
         slot = current.slots.get(touched.part) if current is not None and touched.part is not None else None
         return slot.current() if slot is not None else None
 
+    def call_id(self, event_id: str) -> str:
+        """Returns the id that a call has here which the events of the open message name ``event_id``."""
+        call_id = normalize_call_id(event_id)
+        _, call = self._find_call(call_id)
+        return call_id if call is None else call.id
+
     # The message as a whole
 
     def _message(self) -> MessageState:
@@ -279,11 +285,7 @@ class TranscriptBuilder:
 
     def _parent(self, event: Any) -> str | None:
         """Returns the id that the call around the event has here."""
-        if event.parent is None:
-            return None
-        call_id = normalize_call_id(event.parent)
-        _, call = self._find_call(call_id)
-        return call.id if call is not None else call_id
+        return None if event.parent is None else self.call_id(event.parent)
 
     def _diagnose(self, diagnostic: Diagnostic) -> None:
         self._diagnostics = self._diagnostics.add(diagnostic)
