@@ -95,8 +95,8 @@ class TerminalFace:
 
     def apply(self, event: Event) -> None:
         """Takes one event, and shows what it changed."""
-        self._activities.apply(event)
         touched = self._builder.apply(event)
+        self._activities.apply(event, self._builder.call_id)
         if touched is None:
             return
         if touched.message > self._message:

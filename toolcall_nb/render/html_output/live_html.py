@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Mapping
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.calls import CallNesting
 from toolcall_nb.core.events import PIECE_FIELDS, Event
-from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
+from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import Part, ToolCall, Transcript
 from toolcall_nb.render.html_output.card import Look, fold_name
@@ -66,8 +66,8 @@ class LiveHtml:
 
     def apply(self, event: Event) -> list[Patch]:
         """Takes one event; returns the patches for it, none if nothing that is shown has changed."""
-        self._activities.apply(event)
         touched = self._builder.apply(event)
+        self._activities.apply(event, self._builder.call_id)
         if touched is None:
             # The event may still have begun a message, if the last one has ended.
             has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
@@ -75,7 +75,7 @@ class LiveHtml:
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
         if type(event) is ev.ToolExecution:
-            patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
+            patches += self._redraw_calls(message, {self._builder.call_id(event.tool_call_id)})
         elif touched.part is None:
             patches += self._refresh(message)
         elif touched.others:
@@ -111,6 +111,10 @@ class LiveHtml:
         live = self._messages[int(match[1])].parts.get(int(match[2]))
         key = live.opened_key if live is not None else None
         return fold_name(match[3], key) if key is not None and match[3] else key
+
+    def call_id(self, event_id: str) -> str:
+        """Returns the id of the call that the events of the open message name ``event_id``."""
+        return self._builder.call_id(event_id)
 
     def set_open(self, key: str, is_open: bool) -> list[Patch]:
         """Notes that the user opened or closed what `call_of` names ``key``; returns the patches for other pages."""
