@@ -146,10 +146,11 @@ class TranscriptBuilder:
         """The ids of the calls of all messages but the last."""
         return self._ids_before
 
-    def role(self, index: int) -> Role:
-        """Returns the role of a message."""
+    def heading(self, index: int) -> Message:
+        """Returns a message without its parts and its end: who wrote it."""
         settled, current, _ = self._state
-        return settled[index].role if current is None or index < len(settled) else current.role
+        message = settled[index] if current is None or index < len(settled) else current
+        return Message(message.role, repeated=message.repeated, injected=message.injected)
 
     def part(self, touched: Touched) -> Part | None:
         """Returns the current form of the part that `apply` reported as changed."""

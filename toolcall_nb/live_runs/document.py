@@ -269,7 +269,7 @@ class LiveDocument:
                 "done": self._done,
             }
 
-    def _set_clocks(self, event: Event) -> None:
+    def _set_clocks(self, event: Any) -> None:
         """Starts or stops the clock of the card that the event is about."""
         if isinstance(event, ev.Abort):
             self._stop_clocks()

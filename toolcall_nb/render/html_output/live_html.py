@@ -34,7 +34,7 @@ from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.pictures import allowed_hosts
 from toolcall_nb.render.shown_states import Activities
 
-_NODE_ID = re.compile(r"m(\d{1,9})\.p(\d{1,9})\b(?:\.fold-(\w+))?")
+_NODE_ID = re.compile(r"m(\d{1,9})(?:\.p(\d{1,9})\b(?:\.fold-(\w+))?)?")
 
 
 class LiveHtml:
@@ -108,7 +108,10 @@ class LiveHtml:
         match = _NODE_ID.match(node_id)
         if match is None or int(match[1]) >= len(self._messages):
             return None
-        live = self._messages[int(match[1])].parts.get(int(match[2]))
+        message = self._messages[int(match[1])]
+        if match[2] is None:
+            return message.opened_key if node_id == message.node.id else None
+        live = message.parts.get(int(match[2]))
         key = live.opened_key if live is not None else None
         return fold_name(match[3], key) if key is not None and match[3] else key
 
@@ -121,6 +124,7 @@ class LiveHtml:
         self._opened[key] = is_open
         patches: list[Patch] = []
         for message in self._messages:
+            patches += message.draw_head() if message.opened_key == key else []
             for live in message.parts.values():
                 if live.is_named(key):
                     patches += message.place(live, live.draw())
@@ -134,7 +138,7 @@ class LiveHtml:
     def _begin(self, number: int) -> list[Patch]:
         patches = self._end_calls(self._messages[-1]) if self._messages else []
         self._has_ended = False
-        self._messages.append(LiveMessage(number, self._builder.role(number)))
+        self._messages.append(LiveMessage(number, self._builder.heading(number), self._look))
         return patches + insert(self._messages[-1].node, "", None)
 
     def _refresh(self, live_message: LiveMessage) -> list[Patch]:
@@ -146,7 +150,7 @@ class LiveHtml:
         for live, part in zip(live_message.parts.values(), message.parts, strict=False):
             if live.part is not part:
                 patches += self._nest(part) + live.take(live_message, part)
-        return patches + live_message.end(message)
+        return patches + live_message.refresh(message)
 
     def _end_calls(self, message: LiveMessage) -> list[Patch]:
         """Ends the message: the calls that it left open have no activity any more."""
