@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from toolcall_nb.core.events import MISSING
+from toolcall_nb.core.events import MISSING, Object
 from toolcall_nb.core.run_outcome import RunOutcome, RunState, run_outcome
-from toolcall_nb.core.sdk_objects import get
+from toolcall_nb.core.sdk_objects import as_mapping, get
 from toolcall_nb.core.transcript import Approval, FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.value_summary import PartialInput, one_line
@@ -73,15 +73,21 @@ def format_outcome(outcome: RunOutcome, longest: int = _REASON) -> str:
 
 def approval_facts(approval: Approval) -> str:
     """Returns who asks for approval, by which rule, what may be answered, and until when; empty if nothing says so."""
-    schema = approval.response_schema
-    answers = get(schema, "enum", list) or get(get(get(schema, "properties", dict), "type", dict), "enum", list)
     words = {
         "asked by": approval.asked_by,
         "rule": approval.rule,
-        "answers": ", ".join(map(str, answers)) if answers else one_line(schema) if schema else "",
+        "answers": _answers(approval.response_schema) if approval.response_schema else "",
         "until": approval.expires_at,
     }
     return " · ".join(f"{name} {' '.join(value[:_NAME].split())}" for name, value in words.items() if value)
+
+
+def _answers(schema: Object) -> str:
+    """Returns the answers that a JSON schema names, itself or as the types of its objects; else it in one line."""
+    forms = (schema, *as_mapping(schema.get("$defs")).values())
+    kinds = (schema, *(get(get(form, "properties", dict), "type", dict) for form in forms))
+    names = [name for kind in kinds for name in (get(kind, "enum", list) or [get(kind, "const", str)]) if name]
+    return ", ".join(map(str, names)) or one_line(schema)
 
 
 class FileWords(NamedTuple):
