@@ -49,8 +49,8 @@ class ClaudeReader:
             return nested_events(reader._take(message), parent)
         return self._take(message)
 
-    def ask(self, call_id: str, name: str, arguments: Object) -> list[Event]:
-        """Returns the events that ask about a call, which begins here if it is not known.
+    def ask(self, call_id: str, name: str, arguments: Object, facts: Object) -> list[Event]:
+        """Returns the events that ask about a call, which begins here if it is not known; ``facts`` say why.
 
         Raises `ModelError` if the id is that of a call with another name or other arguments.
         """
@@ -58,7 +58,11 @@ class ClaudeReader:
         begun = self._whole_call(call_id, name, arguments) if reader is self else []
         if reader._whole.get(call_id, (name, arguments)) != (name, as_json_value(arguments)):
             raise AgentModel.ambiguous_question()
-        return [*self._message.end_block(), *begun, ev.ToolApprovalRequest(call_id, call_id)]
+        return [
+            *self._message.end_block(),
+            *begun,
+            ev.ToolApprovalRequest(call_id, call_id, asked_by="Claude Code", **facts),
+        ]
 
     def close(self) -> list[Event]:
         """Returns the closing events."""
