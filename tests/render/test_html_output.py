@@ -238,8 +238,11 @@ def test_a_card_keeps_what_was_asked_and_why_after_the_answer(approved: bool) ->
         assert "Mailer" not in shown
 
 
-def test_an_approval_of_which_nothing_is_said_has_no_section() -> None:
-    assert ">Approval" not in body(saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a"))))
+def test_an_approval_without_a_title_or_a_message_has_a_note_and_one_of_which_nothing_is_said_has_none() -> None:
+    asking = saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a", asked_by="<chat>")))
+    assert '<p class="tc-note">Asked by &lt;chat&gt;</p>' in body(asking)
+    assert "  Asked by <chat>\n    Input" in to_text(asking)
+    assert "tc-note" not in body(saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a"))))
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,9 @@ def _question(call: ToolCall, _: GrowingCall) -> list[Section]:
         return []
     entries = [draw_text(text) for text in (call.approval.title, call.approval.message) if text]
     facts = approval_facts(call.approval) if call.state is State.APPROVAL_REQUESTED else ""
-    return [Section("q", "Approval", facts, entries)] if entries or facts else []
+    if entries:
+        return [Section("q", "Approval", facts, entries)]
+    return [Section("q", facts[:1].upper() + facts[1:], layout="label")] if facts else []
 
 
 def _approval(call: ToolCall, _: GrowingCall) -> list[Section]:
