@@ -117,8 +117,8 @@ def test_the_steps_of_a_run_and_those_of_an_agent_inside_a_call_have_their_own_t
 
 
 def test_the_tokens_that_a_result_added_are_the_calls_own() -> None:
-    steps = [{"usage": {"inputTokens": 9}, "added": {"c": 7}}, {"usage": {"inputTokens": 16}}]
-    (call,) = recorded(*CALL[:-1], ev.Finish(message_metadata={"steps": steps})).transcript.calls.values()
+    metadata = {"usage": {"inputTokens": 25}, "added": {"c": 7}}
+    (call,) = recorded(*CALL[:-1], ev.Finish(message_metadata=metadata)).transcript.calls.values()
     assert call.tokens == 7
 
 

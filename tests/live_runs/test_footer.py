@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from html import unescape
 from typing import Any
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from toolcall_nb import Chat
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.transcript import Approval, ErrorPart, Message, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import Approval, ErrorPart, Message, State, StepStart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
@@ -23,9 +24,12 @@ from toolcall_nb.runs.reading import recognise_run
 from toolcall_nb.sources.recognising import RunStream
 
 
-def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:
+def transcript(metadata: dict[str, Any], *calls: str, steps: Sequence[dict[str, Any]] = ()) -> Transcript:
+    """A run; each call is in a step of its own."""
     parts = tuple(ToolCall(id=each, name="f", state=State.OUTPUT_AVAILABLE, input={}, output=1) for each in calls)
-    return Transcript((Message("user", (TextPart("?"),)), Message("assistant", parts, metadata=metadata)))
+    starts = tuple(StepStart(at=min(number, len(calls)), **step) for number, step in enumerate(steps))
+    answer = Message("assistant", parts, metadata=metadata, step_starts=starts)
+    return Transcript((Message("user", (TextPart("?"),)), answer))
 
 
 STEPS = transcript(
@@ -33,19 +37,13 @@ STEPS = transcript(
         "model": "m",
         "usage": {"inputTokens": 1204, "outputTokens": 318, "cachedInputTokens": 1024, "reasoningTokens": 64},
         "cost": {"USD": "0.0012"},
-        "steps": [
-            {
-                "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
-                "cost": {"USD": "0.0005"},
-                "added": {"call_1": 204},
-            },
-            {
-                "usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024},
-                "cost": {"USD": "0.0007"},
-            },
-        ],
+        "added": {"call_1": 204},
     },
     "call_1",
+    steps=[
+        {"usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64}, "cost": {"USD": "0.0005"}},
+        {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}},
+    ],
 )
 LINE = "m · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 
@@ -152,7 +150,7 @@ def test_of_one_request_there_is_one_row_and_only_what_was_counted() -> None:
 
 def test_models_that_differ_are_named() -> None:
     steps = [{"usage": {"inputTokens": 1}, "model": "<b>"}, {"usage": {"inputTokens": 2}}]
-    html = footer_html("x", transcript({"usage": {"inputTokens": 3}, "model": "m", "steps": steps}))
+    html = footer_html("x", transcript({"usage": {"inputTokens": 3}, "model": "m"}, steps=steps))
     assert cells(html)[0] == ["Request", "model", "In"]
     assert [row[1] for row in cells(html)[1:]] == ["<b>", "m", ""]
     assert "<b>" not in html
@@ -163,16 +161,18 @@ def test_without_usage_the_line_is_a_line() -> None:
 
 
 def test_very_many_requests_and_calls_are_drawn_in_part_and_counted() -> None:
-    steps = [{"usage": {"inputTokens": 1}, "added": {f"c{number}": 1}} for number in range(250)]
-    rows = cells(footer_html("x", transcript({"usage": {"inputTokens": 250}, "steps": steps})))
+    calls, steps = [f"c{number}" for number in range(250)], [{"usage": {"inputTokens": 1}}] * 250
+    metadata = {"usage": {"inputTokens": 250}, "added": dict.fromkeys(calls, 1)}
+    rows = cells(footer_html("x", transcript(metadata, *calls, steps=steps)))
     assert [row[0] for row in rows].count("… 150 more") == 2
     assert len(rows) < 220
     assert ["All", "250"] in rows
 
 
 def test_names_and_ids_of_a_model_are_escaped_and_bounded() -> None:
-    steps = [{"usage": {"inputTokens": 1}, "added": {"<img src=x>" + "y" * 500: 1}}, {"usage": {"inputTokens": 2}}]
-    html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "steps": steps}))
+    call, steps = "<img src=x>" + "y" * 500, [{"usage": {"inputTokens": 1}}, {"usage": {"inputTokens": 2}}]
+    html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "added": {call: 1}}, call, steps=steps))
+    assert "&lt;img src=x&gt;" in html
     assert "<img" not in html
     assert "<script" not in html
     assert "y" * 100 not in html

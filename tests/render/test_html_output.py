@@ -61,7 +61,7 @@ def test_the_same_run_gives_the_same_html_each_time() -> None:
         ({"finish_reason": "length"}, "Stopped at the length limit."),
         ({"finish_reason": "content-filter"}, "Stopped by the content filter."),
         ({"finish_reason": "<odd>"}, "Ended: &lt;odd&gt;"),
-        ({"finish_reason": "limit"}, "Stopped at a limit."),
+        ({"finish_reason": "limit"}, "Ended at a limit."),
         ({"finish_reason": "other"}, "Ended early."),
         *[({"aborted": ""}, "Stopped."), ({"aborted": "interrupted"}, "Interrupted.")],
         ({"aborted": "by the user"}, "Stopped: by the user"),
