@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.adapter_streams import read_items, read_whole
 from tests.support.openai_shapes import Item, call_item, items_done, whole_response
-from toolcall_nb.core.transcript import CustomPart, FilePart, State, ToolCall
+from toolcall_nb.core.transcript import Approval, CustomPart, FilePart, State, ToolCall
 
 
 def _one_call(item: Item) -> ToolCall:
@@ -235,4 +235,4 @@ def test_an_approval_request_item_asks_for_approval() -> None:
     )
     assert (call.id, call.name, call.input, call.state) == ("ap", "ask", {"q": 1}, State.APPROVAL_REQUESTED)
     assert call.approval is not None
-    assert call.approval.id == "ap"
+    assert call.approval == Approval(id="ap", asked_by="s", rule="require_approval")

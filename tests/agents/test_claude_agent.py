@@ -14,7 +14,7 @@ from tests.support.outlines import outline
 from toolcall_nb import Chat
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.transcript import ErrorPart, ReasoningPart, State
+from toolcall_nb.core.transcript import Approval, ErrorPart, ReasoningPart, State, ToolCall
 from toolcall_nb.errors import UsageError
 
 
@@ -99,6 +99,28 @@ def test_a_call_that_needs_permission_is_asked_about(decision: Decision, output:
     (call,) = chat.calls.values()
     assert (call.output, call.original_input is ev.MISSING) == (output, decision.input is ev.MISSING)
     assert answer.text == "Done: yes"
+
+
+def test_the_question_says_what_claude_code_says_of_it() -> None:
+    about = {"title": "Claude wants to run rm a", "decision_reason": "A hook asks.", "blocked_path": "/a"}
+
+    def script() -> Generator[dict[str, Any], dict[str, Any], None]:
+        asks = permission("c1", "Bash", command="rm a")
+        asks["request"] |= about
+        yield assistant(use("c1", "Bash", command="rm a"))
+        yield asks
+        yield result()
+
+    asked: list[Approval | None] = []
+
+    def ask(call: ToolCall) -> Decision:
+        asked.append(call.approval)
+        return Decision(True)
+
+    chat, _ = chat_of(script, ask_approval=ask)
+    chat.send("Remove it.")
+    title, message = "Claude wants to run rm a", "A hook asks.\n/a"
+    assert asked == [Approval(id="approval-c1", title=title, message=message, asked_by="Claude Code")]
 
 
 def test_a_denial_reaches_claude_with_its_reason() -> None:

@@ -27,6 +27,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import ErrorPart, Message, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.errors import UsageError
+from toolcall_nb.render.wording import approval_facts
 
 
 def texts(messages: list[BaseMessage]) -> list[tuple[str, str]]:
@@ -245,6 +246,10 @@ def test_an_answer_that_the_agent_does_not_take_is_said(mode: str) -> None:
     agent = reviewed(mode, calls("add", {"x": 1, "y": 2}), add={"allowed_decisions": ["approve", "reject"]})
     chat = Chat(agent, ask_approval=approving(add={"x": 5, "y": 5}))
     text = errors(chat.send("1 + 2?"))
+    approval = chat.calls["add-1"].approval
+    assert approval is not None
+    assert approval_facts(approval) == "asked by graph · rule interrupt_on · answers approve, reject"
+    assert "Args: {'x': 1, 'y': 2}" in (approval.message or "")
     assert text == (
         "The agent's settings (interrupt_on) allow for calls of 'add' only: approve, reject. "
         "The answer was 'edit', so the run was not continued."
@@ -303,6 +308,8 @@ def test_an_interrupt_inside_a_tool_is_nested_in_its_call() -> None:
     chat = Chat(create_agent(model, [publish], checkpointer=InMemorySaver()), ask_approval=approving())
     chat.send("Publish them.")
     made = {call.id: call for call in chat.calls.values()}
+    approvals = [call.approval for call in made.values() if call.approval is not None]
+    assert [(approval.message, approval.rule) for approval in approvals] == [("Publish?", "interrupt")] * 2
     assert [made["publish-1"].output, made["publish-2"].output] == ["published: True"] * 2
     assert sorted(str(call.parent) for call in made.values() if call.name == "interrupt") == ["publish-1", "publish-2"]
 

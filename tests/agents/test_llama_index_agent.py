@@ -157,6 +157,8 @@ def test_an_event_that_requires_input_is_a_card(given: Any) -> None:
     chat, inputs = asked(Decision(True), given)
     answer = chat.send("Erase it.")
     assert inputs == [("InputRequiredEvent", {"prefix": "Sure?", "path": "a.txt", "response": "yes"}, "erase-1")]
+    approval = next(call.approval for call in chat.calls.values() if call.approval is not None)
+    assert (approval.message, approval.asked_by) == ("Sure?", "workflow")
     outputs = {call.name: call.output for call in chat.calls.values()}
     assert outputs == {"erase": "a.txt: yes", "InputRequiredEvent": "yes"}
     assert answer.text.endswith("Done. ")

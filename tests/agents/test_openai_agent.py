@@ -21,7 +21,7 @@ from toolcall_nb.agents import agent_model
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.steps import steps_of
-from toolcall_nb.core.transcript import ErrorPart, State, TextPart, ToolCall
+from toolcall_nb.core.transcript import Approval, ErrorPart, State, TextPart, ToolCall
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +107,7 @@ def test_a_call_that_needs_approval_runs_with_the_edited_arguments() -> None:
     chat = Chat(Agent(name="a", model=model, tools=[erase]), ask_approval=ask)
     answer = chat.send("Erase it.")
     assert [question.input for question in asked] == [{"path": "a.txt"}]
+    assert asked[0].approval == Approval(id="approval-c1", asked_by="a", rule="needs_approval")
     erased = chat.calls["c1"]
     assert (erased.output, erased.input, erased.original_input) == (
         "erased b.txt",

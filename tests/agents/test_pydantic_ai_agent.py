@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests
+from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContext
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -112,10 +112,29 @@ def test_a_call_that_needs_approval_runs_with_the_edited_arguments() -> None:
     chat = Chat(eraser(script), ask_approval=ask)
     answer = chat.send("Erase it.")
     assert [call.input for call in asked] == [{"path": "a.txt"}]
+    assert [call.approval.rule for call in asked if call.approval is not None] == ["requires_approval"]
     (call,) = chat.calls.values()
     assert (call.output, call.input, call.original_input) == ("erased b.txt", {"path": "b.txt"}, {"path": "a.txt"})
     assert answer.text.endswith("Results: erased b.txt")
     assert chat.transcript.diagnostics == ()
+
+
+def test_the_reason_that_a_tool_gives_for_its_question_is_in_it() -> None:
+    def erase(context: RunContext[None], path: str) -> str:
+        """Erases a file."""
+        if not context.tool_call_approved:
+            raise ApprovalRequired(metadata={"reason": "It is the only copy."})
+        return f"erased {path}"
+
+    chat = Chat(Agent(Scripted(erase=ERASE).model, tools=[erase]), ask_approval=lambda _: Decision(True))
+    chat.send("Erase it.")
+    (call,) = chat.calls.values()
+    assert call.approval is not None
+    assert (call.output, call.approval.message, call.approval.asked_by) == (
+        "erased a.txt",
+        "It is the only copy.",
+        "agent",
+    )
 
 
 def test_a_denial_reaches_the_agent_with_its_reason() -> None:

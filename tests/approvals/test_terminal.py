@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from tests.support.strategies import json_values, texts
@@ -18,7 +20,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.approvals.terminal import TerminalApprover, deny_unattended
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import has_invisible
-from toolcall_nb.core.transcript import State, ToolCall
+from toolcall_nb.core.transcript import Approval, State, ToolCall
 
 ARGUMENTS = {"city": "Lyon", "days": 3}
 
@@ -105,6 +107,24 @@ def test_the_name_and_the_arguments_are_shown() -> None:
     person = Person("y")
     person.decides(call({"text": "one\ntwo", "days": [1, 2], "more": {"a": {"b": None}}}))
     assert shown(person) == "  text: |\n    one\n    two\n  days: [1, 2]\n  more:\n    a:\n      b: null"
+
+
+def test_who_asks_and_why_are_shown_above_the_arguments_and_what_is_shown_is_one_screen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((60, 20)))
+    approval = Approval(id="a", title="Mail\x1b[31m", message="She waits.\n" + "x" * 80, asked_by="Mailer", rule="r")
+    person = Person("y unread")
+    person.decides(replace(call({"text": "line\n" * 50}), approval=approval))
+    first, page = person.said[0].split("\n"), person.said[1].split("\n")
+    assert first[:3] == ["", "  Mail", "  She waits."]
+    assert first[3:] == [
+        f"  {'x' * 58}",
+        f"  {'x' * 22}",
+        "  (asked by Mailer · rule r)",
+        "The model asks to run weather with",
+    ]
+    assert len(first) + len(page) <= 20
 
 
 HIDING = {

@@ -107,6 +107,32 @@ _REMEMBER = """() => {
 
 
 @pytest.mark.thorough
+def test_an_injected_message_that_the_reader_opened_stays_open_in_the_static_form(lab: Lab) -> None:
+    events = (
+        "from toolcall_nb import show\nfrom toolcall_nb.core import events as ev\n\n"
+        "def events():\n"
+        "    yield from (ev.Start(role='user', injected='skill'), ev.TextDelta('1', 'Use **tables**.'), ev.Finish())\n"
+        "    yield from (ev.Start(), ev.TextDelta('1', 'Done.'))\n"
+        "    gate('end')\n"
+        "    yield ev.Finish(finish_reason='length')\n\n"
+        "show(events());"
+    )
+    notebook = lab.page(lab.write(events)).open()
+    notebook.run(0)
+    notebook.start(1)
+    output = notebook.output(1)
+    fold = output.locator(".tc-injected")
+    expect(fold.locator("summary")).to_have_text("Injected: skill")
+    expect(output.get_by_text("tables")).not_to_be_visible()
+    fold.locator("summary").click()
+    expect(output.get_by_text("tables")).to_be_visible()
+    notebook.pass_gate("end")
+    notebook.wait_until_run(1)
+    expect(output.locator(".tc-foot")).to_contain_text("cut-off")
+    expect(output.locator(".tc-live")).to_have_count(0)
+    expect(output.get_by_text("tables")).to_be_visible()
+
+
 def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     output = notebook.output(1)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolcall_nb import Chat
+from toolcall_nb import Chat, read
 from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import State, ToolCall, Transcript
 from toolcall_nb.errors import UsageError
 from toolcall_nb.models import MockModel
+from toolcall_nb.render import to_html
 
 FORECAST = {"Porto": 21, "Lisbon": 24}
 
@@ -341,3 +343,51 @@ def test_the_model_never_sees_an_inner_call_so_the_chat_cannot_go_on_from_it() -
         chat.rerun("second", go_on=True)
     assert chat.transcript is before
     assert chat.rerun("second", {"city": "Porto"}).after.output == 21
+
+
+# Calls that share the provider's id ---------------------------------------------------------------------------
+
+
+def look(number: int) -> int:
+    """A tool."""
+    return number * 10
+
+
+def looked() -> Chat:
+    """A chat of two turns, the second with two steps, whose calls all have the id ``look:0``."""
+    calls = [[("look", {"number": number}, "look:0")] for number in (1, 2, 3)]
+    chat = made(calls[0], "One.", calls[1], calls[2], "Two, three.", "More.", tools=[look])
+    chat.send("One?")
+    chat.send("Two and three?")
+    return chat
+
+
+OUTPUTS = {"look:0": 10, "look:0-2": 20, "look:0-3": 30}
+
+
+def test_each_call_is_there_under_an_id_of_its_own_with_its_times_and_its_row() -> None:
+    chat = looked()
+    assert {name: call.output for name, call in chat.calls.items()} == OUTPUTS
+    assert all(call.seconds is not None for call in chat.calls.values())
+    frame = chat.calls.df
+    assert [*frame["id"]] == [*OUTPUTS]
+    assert [*frame["turn"]] == [1, 3, 3]
+
+
+def test_each_is_there_in_what_is_saved_and_shown(tmp_path: Path) -> None:
+    chat = looked()
+    for suffix in (".md", ".json", ".jsonl"):
+        chat.transcript.write(tmp_path / f"run{suffix}")
+        assert {name: call.output for name, call in read(tmp_path / f"run{suffix}").calls.items()} == OUTPUTS
+    for name in OUTPUTS:
+        assert to_html(chat.transcript, opened={name: True}).count("<details open>") == 1
+
+
+@pytest.mark.parametrize("call_id", OUTPUTS)
+def test_each_runs_again_and_can_be_forked_from(call_id: str) -> None:
+    chat = looked()
+    assert chat.rerun(call_id, {"number": 7}).before.output == OUTPUTS[call_id]
+    fork = chat.fork(before=call_id)
+    assert [*fork.calls] == [*OUTPUTS][: [*OUTPUTS].index(call_id)]
+    fork.load(chat.transcript)
+    assert {name: call.output for name, call in fork.calls.items()} == OUTPUTS

@@ -517,6 +517,7 @@ def test_never_denies_with_a_reason_and_the_model_goes_on() -> None:
     assert found.state is State.OUTPUT_DENIED
     assert found.approval is not None
     assert found.approval.reason == "Tool calls are switched off for this chat."
+    assert (found.approval.asked_by, found.approval.rule) == ("chat", "approval mode never")
 
 
 def test_an_approver_is_asked_before_each_call() -> None:
@@ -534,6 +535,8 @@ def test_an_approver_is_asked_before_each_call() -> None:
     chat.send("?")
     assert ran == [1]
     assert [found.id for found in asked] == ["1", "2"]
+    approvals = [(found.approval.asked_by, found.approval.rule) for found in asked if found.approval is not None]
+    assert approvals == [("chat", "approval mode ask")] * 2
     assert [found.state for found in chat.calls.values()] == [State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED]
 
 

@@ -19,6 +19,7 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.calls import CallRecord
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.recording import Recording, read_recording
+from toolcall_nb.core.steps import steps_of
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 
 
@@ -90,6 +91,29 @@ def test_a_call_with_a_new_id_keeps_its_times() -> None:
 def test_two_calls_with_one_id_in_two_messages_have_their_own_times() -> None:
     transcript = recorded(*CALL, *CALL).transcript
     assert times(transcript) == [("c", 2.0, 1.5, None), ("c-2", 6.5, 1.5, None)]
+
+
+@pytest.mark.parametrize("end", [ev.ToolOutputDenied("c"), ev.ToolInputError("c", "t", {}, "Wrong.")])
+def test_a_call_that_did_not_run_has_no_part_in_the_times_of_the_next_call_with_its_id(end: Event) -> None:
+    recording = Recording(says_running=True)
+    for number, event in enumerate((*CALL[:3], end, ev.Finish(), *CALL)):
+        recording.add(float(number), event)
+    assert times(recording.transcript) == [("c", None, None, None), ("c-2", 9.0, 3.0, None)]
+
+
+def test_the_steps_of_a_run_and_those_of_an_agent_inside_a_call_have_their_own_times() -> None:
+    inside = {"parent": "c"}
+    events = (
+        *(ev.Start(), ev.StartStep(), ev.ToolInputAvailable("c", "agent", {}), ev.ToolExecution("c", "running")),
+        *(ev.StartStep(parent="c", agent="helper"), ev.ToolInputAvailable("d", "t", {}, tool_metadata=inside)),
+        *(ev.FinishStep(parent="c", usage={"outputTokens": 1}), ev.ToolOutputAvailable("c", 1)),
+        *(ev.FinishStep(model="m"), ev.StartStep(), ev.TextDelta("1", "Done."), ev.FinishStep(model="m"), ev.Finish()),
+    )
+    recording = recorded(*events, step=1.0)
+    for transcript in (recording.transcript, reread(recording).transcript):
+        (message,) = transcript.messages
+        assert [(step.started, step.seconds) for step in message.steps] == [(1.0, 7.0), (9.0, 2.0)]
+        assert [(step.started, step.seconds) for step in steps_of(message, "c")] == [(4.0, 2.0)]
 
 
 def test_the_tokens_that_a_result_added_are_the_calls_own() -> None:

@@ -13,7 +13,17 @@ from msgspec.structs import replace
 
 from toolcall_nb import Chat
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.transcript import Message, Part, State, StepStart, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import (
+    Approval,
+    ErrorPart,
+    Message,
+    Part,
+    State,
+    StepStart,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.live_runs.document import LiveDocument
 from toolcall_nb.notebook.run_displays import StaticDisplay, TerminalDisplay
@@ -24,9 +34,12 @@ from toolcall_nb.runs.reading import recognise_run
 from toolcall_nb.sources.recognising import RunStream
 
 
-def transcript(metadata: dict[str, Any], *calls: str) -> Transcript:
+def transcript(metadata: dict[str, Any], *calls: str, steps: Sequence[dict[str, Any]] = ()) -> Transcript:
+    """A run; each call is in a step of its own."""
     parts = tuple(ToolCall(id=each, name="f", state=State.OUTPUT_AVAILABLE, input={}, output=1) for each in calls)
-    return Transcript((Message("user", (TextPart("?"),)), Message("assistant", parts, metadata=metadata)))
+    starts = tuple(StepStart(at=min(number, len(calls)), **step) for number, step in enumerate(steps))
+    answer = Message("assistant", parts, metadata=metadata, step_starts=starts)
+    return Transcript((Message("user", (TextPart("?"),)), answer))
 
 
 def stepped(metadata: dict[str, Any], *steps: StepStart, calls: Sequence[str] = ()) -> Transcript:
@@ -72,6 +85,34 @@ def test_the_line_says_how_many_calls_failed_were_denied_or_interrupted() -> Non
     run = Transcript((Message("assistant", parts[:2]), Message("assistant", parts[2:])))
     assert info_line("m", run) == "m · interrupted · 5 tool calls (2 failed, 1 denied, 1 interrupted)"
     assert info_line("m", run[:1]) == "m · 2 tool calls (1 failed)"
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ({"finish_reason": "stop"}, ""),
+        ({"finish_reason": "error", "parts": (ErrorPart("Too many\nrequests."),)}, " · error: Too many requests."),
+        ({"finish_reason": "limit", "parts": (ErrorPart("5 steps."),)}, " · limit: 5 steps."),
+        *[({"finish_reason": "length"}, " · cut-off"), ({"finish_reason": "content-filter"}, " · filtered")],
+        *[({"aborted": "stopped"}, " · stopped"), ({"aborted": "No more time."}, " · stopped: No more time.")],
+        ({"aborted": "interrupted"}, " · interrupted"),
+        ({"parts": (ErrorPart("x" * 1_000),)}, f" · error: {'x' * 120}"),
+    ],
+)
+def test_the_line_says_how_a_run_ended_and_why_unless_it_ended_in_the_ordinary_way(end: Any, words: str) -> None:
+    assert info_line("m", Transcript((Message("user"), Message("assistant", **end)))) == f"m{words}"
+
+
+def test_a_run_that_waits_for_an_approval_says_so() -> None:
+    asked = ToolCall(id="c", name="f", input={}, state=State.APPROVAL_REQUESTED, approval=Approval(id="a"))
+    assert info_line("m", Transcript((Message("assistant", (asked,)),))) == "m · waiting · 1 tool call"
+
+
+def test_what_an_earlier_run_said_and_took_does_not_count() -> None:
+    earlier = tuple(replace(message, repeated=True) for message in transcript({"usage": {"inputTokens": 9}}, "b"))
+    both = Transcript(earlier) + STEPS
+    assert info_line("m", both) == LINE
+    assert cells(footer_html(LINE, both)) == cells(footer_html(LINE, STEPS))
 
 
 class Nameless:
@@ -151,6 +192,7 @@ def test_very_many_requests_and_calls_are_drawn_in_part_and_counted() -> None:
 def test_names_and_ids_of_a_model_are_escaped_and_bounded() -> None:
     call = "<img src=x>" + "y" * 500
     html = footer_html("<script>", transcript({"usage": {"inputTokens": 3}, "added": {call: 1}}, call))
+    assert "&lt;img src=x&gt;" in html
     assert "<img" not in html
     assert "<script" not in html
     assert "y" * 100 not in html

@@ -14,6 +14,7 @@ from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 from toolcall_nb import Chat, Transcript
+from toolcall_nb.core import events as ev
 from toolcall_nb.errors import UsageError
 from toolcall_nb.notebook.interpolation import fill
 from toolcall_nb.notebook.magic import OPTIONS
@@ -396,6 +397,18 @@ def test_toolchat_alone_says_what_is_set(said: Said) -> None:
     lines = said.out("%toolchat").splitlines()
     assert lines[:2] == ["model   mock", "tools   add"]
     assert lines[2] == "thread  main: 2 messages, 1 tool call"
+
+
+def test_toolchat_alone_says_how_the_last_run_ended_if_it_did_not_end_in_the_ordinary_way(said: Said) -> None:
+    class Failing:
+        def stream(self, messages: Any, tools: Any) -> Any:
+            yield from (ev.Error("Too many requests."), ev.Finish(finish_reason="error"))
+
+    said.out("%%toolchat --speed 0\nHello")
+    assert "ended" not in said.out("%toolchat")
+    said.shell.user_ns["failing"] = Failing()
+    said.out("%%toolchat --model failing\nHello")
+    assert "ended   error: Too many requests.\n" in said.out("%toolchat")
 
 
 def test_a_model_and_tools_that_are_set_hold_for_later_cells(said: Said) -> None:

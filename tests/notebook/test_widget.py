@@ -242,6 +242,30 @@ def test_only_boundaries_are_announced() -> None:
     assert progress.standing == []
 
 
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        *[(ev.Finish(finish_reason="tool-calls"), "finished"), (ev.Finish(finish_reason="<odd>"), "finished")],
+        *[(ev.Finish(finish_reason="error"), "failed"), (ev.Finish(finish_reason="limit"), "stopped at a limit")],
+        *[(ev.Finish(finish_reason="length"), "cut off"), (ev.Abort(reason="interrupted"), "stopped")],
+    ],
+)
+def test_the_end_of_an_answer_is_announced_as_what_it_is(end: Event, words: str) -> None:
+    progress = RunStatus()
+    assert [progress.apply(ev.Start()), progress.apply(end)] == [[], [f"Answer {words}"]]
+
+
+def test_the_clock_of_a_second_call_with_an_id_is_its_own() -> None:
+    told = Told()
+    told.apply(*CALL[:-1])
+    told.now = 5.0
+    told.apply(ev.StartStep(), *CALL[1:6])
+    told.now = 6.0
+    clocks = told.document.state()["clocks"]
+    assert clocks["m0.p2"] == {"elapsed": 1.0, "running": True}
+    assert clocks["m0.p0"]["running"] is False
+
+
 def test_the_status_says_what_goes_on() -> None:
     progress = RunStatus()
     seen: list[str] = []

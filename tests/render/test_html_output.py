@@ -11,12 +11,23 @@ import pytest
 from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
 from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.transcript import Approval, FilePart, ReasoningPart, State, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import (
+    Approval,
+    ErrorPart,
+    FilePart,
+    Message,
+    ReasoningPart,
+    State,
+    TextPart,
+    ToolCall,
+    Transcript,
+)
 from toolcall_nb.render import mime_bundle, to_html
 from toolcall_nb.render.html_output.card import is_open
 from toolcall_nb.render.shown_states import shown_state
+from toolcall_nb.render.text import to_text
 from toolcall_nb.render.value_summary import PartialInput
-from toolcall_nb.render.wording import format_seconds
+from toolcall_nb.render.wording import approval_facts, format_seconds
 
 # The whole ------------------------------------------------------------------------------------------------------
 
@@ -50,12 +61,47 @@ def test_the_same_run_gives_the_same_html_each_time() -> None:
         ({"finish_reason": "length"}, "Stopped at the length limit."),
         ({"finish_reason": "content-filter"}, "Stopped by the content filter."),
         ({"finish_reason": "<odd>"}, "Ended: &lt;odd&gt;"),
-        ({"aborted": ""}, "Stopped."),
+        ({"finish_reason": "limit"}, "Ended at a limit."),
+        ({"finish_reason": "other"}, "Ended early."),
+        *[({"aborted": ""}, "Stopped."), ({"aborted": "interrupted"}, "Interrupted.")],
         ({"aborted": "by the user"}, "Stopped: by the user"),
     ],
 )
 def test_an_unusual_end_is_shown_in_words(about: dict[str, str], words: str) -> None:
     assert f'<p class="tc-note">{words}</p>' in body(saying(TextPart("x"), **about))
+
+
+def test_an_error_that_ended_a_message_for_another_reason_is_the_note() -> None:
+    assert "tc-note" not in body(saying(ErrorPart("Lost."), finish_reason="other"))
+
+
+@pytest.mark.parametrize(
+    ("about", "words", "heading"),
+    [
+        ({"injected": "skill"}, "Injected: skill", "Injected: skill"),
+        ({"injected": ""}, "Injected", "Injected"),
+        ({"injected": "<b>\n\x1b"}, "Injected: &lt;b&gt; &lt;U+001B&gt;", "Injected: <b> <U+001B>"),
+        (
+            {"injected": "skill", "repeated": True},
+            "Injected: skill, from an earlier run",
+            "Injected: skill (from an earlier run)",
+        ),
+    ],
+)
+def test_a_message_that_a_program_wrote_in_the_users_place_is_folded_under_what_wrote_it(
+    about: dict[str, Any], words: str, heading: str
+) -> None:
+    whole = Transcript((Message("user", (TextPart("\n\n".join("abcde")),), **about),))
+    html = body(whole)
+    assert f'<details class="tc-fold tc-injected"><summary>{words}</summary><div class="tc-said">' in html
+    assert ">You<" not in html
+    assert to_text(whole) == f"{heading}\n  a\n\n  b\n  … 6 more lines"
+
+
+def test_a_message_of_an_earlier_run_is_marked() -> None:
+    whole = saying(TextPart("x"), repeated=True)
+    assert '<b class="tc-who">AI</b><p class="tc-note">From an earlier run</p><div class="tc-said">' in body(whole)
+    assert to_text(whole) == "AI (from an earlier run)\n  x"
 
 
 def test_a_bundle_has_three_forms_and_honours_include_and_exclude(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,6 +207,54 @@ def test_an_error_is_visible_in_a_closed_card() -> None:
 def test_a_denial_shows_its_reason() -> None:
     html = body(saying(call(State.OUTPUT_DENIED, approval=Approval(id="a", approved=False, reason="Too dear."))))
     assert html.index("Too dear.") > html.index("</details>")
+
+
+FACTS: dict[str, Any] = {
+    "title": "Mail to <Ada>",
+    "message": "She waits for it.",
+    "asked_by": "Mailer",
+    "rule": "needs_approval",
+    "response_schema": {"properties": {"type": {"enum": ["approve", "reject"]}}},
+    "expires_at": "2026-12-01T00:00:00Z",
+}
+
+
+def test_a_card_that_asks_says_what_why_who_by_which_rule_what_may_be_answered_and_until_when() -> None:
+    asking = saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a", **FACTS)))
+    facts = "asked by Mailer · rule needs_approval · answers approve, reject · until 2026-12-01T00:00:00Z"
+    html, text = body(asking), to_text(asking)
+    assert f'<b class="tc-label">Approval <span>{facts}</span></b>' in html
+    assert 0 < html.index("Mail to &lt;Ada&gt;") < html.index("She waits for it.") < html.index(">Input")
+    assert f"  Approval ({facts})\n      Mail to <Ada>\n      She waits for it.\n" in text
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_a_card_keeps_what_was_asked_and_why_after_the_answer(approved: bool) -> None:
+    state = State.OUTPUT_AVAILABLE if approved else State.OUTPUT_DENIED
+    answered = saying(call(state, output=1, approval=Approval(id="a", approved=approved, reason="Late.", **FACTS)))
+    for shown in (body(answered), to_text(answered)):
+        assert "She waits for it." in shown
+        assert "Late." in shown
+        assert "Mailer" not in shown
+
+
+def test_an_approval_without_a_title_or_a_message_has_a_note_and_one_of_which_nothing_is_said_has_none() -> None:
+    asking = saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a", asked_by="<chat>")))
+    assert '<p class="tc-note">Asked by &lt;chat&gt;</p>' in body(asking)
+    assert "  Asked by <chat>\n    Input" in to_text(asking)
+    assert "tc-note" not in body(saying(call(State.APPROVAL_REQUESTED, approval=Approval(id="a"))))
+
+
+@pytest.mark.parametrize(
+    ("schema", "answers"),
+    [
+        ({"enum": ["yes", 1]}, "yes, 1"),
+        ({"$defs": {"A": {"properties": {"type": {"const": "approve"}}}, "B": 1}}, "approve"),
+        ({"type": "object", "properties": []}, "type: object, properties: []"),
+    ],
+)
+def test_the_answers_are_those_that_the_schema_names_or_else_the_schema(schema: Any, answers: str) -> None:
+    assert approval_facts(Approval(id="a", response_schema=schema)) == f"answers {answers}"
 
 
 def test_an_error_without_text_says_so() -> None:

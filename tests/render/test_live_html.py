@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.documents import cuts, documents, in_pieces
 from tests.support.live_tree import Tree, after
 from tests.support.live_view_checks import assert_shows_whole_transcript
-from tests.support.strategies import streams
+from tests.support.strategies import events, streams
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.transcript import Part, State, Transcript
@@ -45,6 +45,60 @@ def test_the_live_html_and_the_patches_give_the_whole_html_after_every_event(eve
     assert live.transcript == Transcript.from_events(events)
     tree.take(live.close())
     assert live.html == to_html(live.transcript) == fragment(tree.roots())
+
+
+_FACTS = st.sampled_from([None, None, "<b>why</b>", "skill"])
+_FACTUAL = events() | st.one_of(
+    st.builds(ev.Start, role=st.sampled_from([None, "user"]), repeated=st.booleans(), injected=_FACTS),
+    st.builds(
+        ev.ToolApprovalRequest,
+        approval_id=st.just("a1"),
+        tool_call_id=st.sampled_from(["c1", "c2", "c3"]),
+        title=_FACTS,
+        message=_FACTS,
+        asked_by=_FACTS,
+        rule=_FACTS,
+        response_schema=st.sampled_from([None, {"enum": ["<yes>", 1]}, {"properties": {"type": 1}}, {"$defs": []}]),
+        expires_at=_FACTS,
+    ),
+)
+
+
+@given(st.lists(_FACTUAL, max_size=15))
+@settings(max_examples=150)
+def test_so_do_they_where_messages_were_injected_or_repeated_and_approvals_say_why(events: list[Event]) -> None:
+    live, tree = LiveHtml(), Tree()
+    for event in events:
+        tree.take(live.apply(event))
+        assert live.html == fragment(tree.roots())
+        assert_shows_whole_transcript(live)
+    live.close()
+    assert live.html == to_html(live.transcript)
+
+
+def test_a_second_call_with_an_id_has_its_own_state_and_its_own_fold() -> None:
+    live = LiveHtml()
+    begun = (ev.ToolInputAvailable("look:0", "look", {}), ev.ToolExecution("look:0", "running"))
+    for event in (ev.StartStep(), *begun, ev.ToolOutputAvailable("look:0", 1), ev.StartStep(), *begun):
+        live.apply(event)
+    assert re.findall('class="tc-state">(.*?)<', live.html) == ["Completed", "Running"]
+    assert [live.call_of(node) for node in ("m0.p0", "m0.p1")] == ["look:0", "look:0-2"]
+    assert live.call_id("look:0") == "look:0-2"
+    live.apply(ev.ToolOutputAvailable("look:0", 2))
+    live.set_open("look:0-2", True)
+    assert re.findall("<details( open)?>", live.html) == ["", " open"]
+
+
+def test_an_injected_message_is_a_fold_that_the_reader_opens() -> None:
+    live, tree = LiveHtml(), Tree()
+    for event in (ev.Start(role="user", injected="skill"), ev.TextDelta("1", "Use tables."), ev.Finish()):
+        tree.take(live.apply(event))
+    key = live.call_of("m0")
+    assert (key, live.call_of("m0.n"), live.call_of("m0.p0.b0")) == ("turn 0", None, None)
+    assert key is not None
+    tree.take(live.set_open(key, True))
+    assert '<details class="tc-fold tc-injected" open><summary>Injected: skill</summary>' in live.html
+    assert live.html == fragment(tree.roots()) == to_html(live.transcript, opened={key: True})
 
 
 @given(streams())

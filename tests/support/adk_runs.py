@@ -102,6 +102,10 @@ def test_a_confirmation_is_asked_for_in_the_card() -> None:
     chat = Chat(confirming(said("Three.")), ask_approval=lambda _: Decision(True))
     assert chat.send("1 + 2?").text == "Three."
     assert [(call.name, call.output) for call in chat.calls.values()] == [("add", 3)]
+    approval = chat.calls[next(iter(chat.calls))].approval
+    assert approval is not None
+    assert (approval.asked_by, approval.rule) == ("agent", "confirmation")
+    assert "approve or reject the tool call add()" in (approval.message or "")
 
 
 def test_a_denial_reaches_the_agent() -> None:

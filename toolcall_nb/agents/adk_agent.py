@@ -23,7 +23,7 @@ from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import read_contents
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get
+from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, get, question_text
 from toolcall_nb.core.transcript import Message, ToolCall
 from toolcall_nb.errors import ModelError, UsageError
 
@@ -206,7 +206,9 @@ class AdkReader:
             if self._counts[call_id] > 1:
                 raise AgentModel.ambiguous_question()
             self.confirmations[call_id] = call.id
-            return self._message.other(ev.ToolApprovalRequest(call_id, call_id))
+            hint = question_text(arguments.get("toolConfirmation"))
+            request = ev.ToolApprovalRequest(call_id, call_id, message=hint, asked_by="agent", rule="confirmation")
+            return self._message.other(request)
         self._counts[call.id] += 1
         key = (call.id, self._counts[call.id])
         return [*self._message.begin_call(key, call.id, call.name), *self._message.end_call(key, dict(arguments))]

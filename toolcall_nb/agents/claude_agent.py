@@ -70,7 +70,9 @@ class ClaudeAgent(AgentModel):
             async for item in session.items():
                 is_waiting = isinstance(item, _Question)
                 reader = session.reader
-                events = reader.ask(item.call_id, item.name, item.arguments) if is_waiting else reader.take(item)
+                events = (
+                    reader.ask(item.call_id, item.name, item.arguments, item.facts) if is_waiting else reader.take(item)
+                )
                 for event in events:
                     yield event
                 if is_waiting:
@@ -85,8 +87,10 @@ class ClaudeAgent(AgentModel):
 class _Question:
     """A question whether a call may run, and the future of its answer."""
 
-    def __init__(self, call_id: str, name: str, arguments: Object) -> None:
-        self.call_id, self.name, self.arguments = call_id, name, arguments
+    def __init__(self, name: str, arguments: Object, context: ToolPermissionContext) -> None:
+        self.call_id, self.name, self.arguments = context.tool_use_id or name, name, arguments
+        reasons = (context.decision_reason, context.description, context.blocked_path)
+        self.facts: Object = {"title": context.title, "message": "\n".join(filter(None, reasons)) or None}
         self.answer: asyncio.Future[PermissionResultAllow | PermissionResultDeny] = asyncio.Future()
 
 
@@ -176,7 +180,7 @@ class _Session:
         self, name: str, arguments: Object, context: ToolPermissionContext
     ) -> PermissionResultAllow | PermissionResultDeny:
         """Waits for the answer of a person, as the client's ``can_use_tool``."""
-        question = _Question(context.tool_use_id or name, name, arguments)
+        question = _Question(name, arguments, context)
         self._questions[question.call_id] = question
         await self._items.put(question)
         return await question.answer

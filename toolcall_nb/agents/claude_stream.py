@@ -60,8 +60,8 @@ class ClaudeReader:
         ]
         return next((name for _, arguments in calls if (name := get(arguments, "subagent_type", str))), None)
 
-    def ask(self, call_id: str, name: str, arguments: Object) -> list[Event]:
-        """Returns the events that ask about a call, which begins here if it is not known.
+    def ask(self, call_id: str, name: str, arguments: Object, facts: Object) -> list[Event]:
+        """Returns the events that ask about a call, which begins here if it is not known; ``facts`` say why.
 
         Raises `ModelError` if the id is that of a call with another name or other arguments.
         """
@@ -70,7 +70,11 @@ class ClaudeReader:
         begun = self._whole_call(call_id, name, arguments) if reader is self else []
         if reader._whole.get(call_id, (name, arguments)) != (name, as_json_value(arguments)):
             raise AgentModel.ambiguous_question()
-        return [*self._message.end_block(), *begun, ev.ToolApprovalRequest(call_id, call_id)]
+        return [
+            *self._message.end_block(),
+            *begun,
+            ev.ToolApprovalRequest(call_id, call_id, asked_by="Claude Code", **facts),
+        ]
 
     def close(self) -> list[Event]:
         """Returns the closing events."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from toolcall_nb.adapters.langchain import LangGraphAdapter
+from toolcall_nb.adapters.langchain.interrupts import allowed_decisions, approval_request, interrupt_actions
 from toolcall_nb.adapters.nesting import SEPARATOR, call_path
 from toolcall_nb.agents.base import AgentModel, denial_reason, is_approved
 from toolcall_nb.core import events as ev
@@ -154,22 +155,22 @@ class Questions:
         waits, if one does.
         """
         value = as_json_value(interrupt.value)
-        actions = get(value, "action_requests", list) or ([value] if get(value, "type", str) == "tool_approval" else [])
+        actions = interrupt_actions(value)
         kind: Literal["batch", "call", "value"] = "value"
         if actions and len(calls) == len(actions):
             kind = "batch" if "action_requests" in value else "call"
         else:
             actions, calls = [{"name": _TOOL, "args": {"interrupt": value, "resume": True}}], [None]
         noted = self._interrupts[interrupt.id] = _Interrupt(kind, value, [])
-        for number, (action, call_id) in enumerate(zip(map(as_mapping, actions), calls, strict=True), 1):
+        for number, (action, call_id) in enumerate(zip(actions, calls, strict=True), 1):
             own_id = call_id or f"{_TOOL}-{interrupt.id}-{number}"
             name = get(action, "name", str) or _TOOL
-            noted.questions.append(_Question(own_id, name, call_id is None, _allowed(interrupt, value, name)))
+            noted.questions.append(_Question(own_id, name, call_id is None, allowed_decisions(interrupt, name)))
             if call_id is None:
                 metadata = {"parent": caller} if caller is not None else None
                 yield ev.ToolInputStart(own_id, name, tool_metadata=metadata)
                 yield ev.ToolInputAvailable(own_id, name, action.get("args"), tool_metadata=metadata)
-            yield ev.ToolApprovalRequest(own_id, own_id)
+            yield approval_request(interrupt, action, own_id)
 
     def resume(self, answers: Mapping[str, ToolCall]) -> Mapping[str, Any]:
         """Returns the value for ``Command(resume=…)``: the answer to each interrupt, by its id.
@@ -223,14 +224,3 @@ def _decision(question: _Question, call: ToolCall | None) -> Mapping[str, Any]:
             f"{', '.join(sorted(question.allowed))}. The answer was {decision['type']!r}, so the run was not continued."
         )
     return decision
-
-
-def _allowed(interrupt: Any, value: Any, name: str) -> Collection[str]:
-    """Returns the types of decisions that an interrupt takes about calls of a tool; nothing if it does not say."""
-    for config in map(as_mapping, get(value, "review_configs", list) or ()):
-        if config.get("action_name") == name:
-            return frozenset(map(str, get(config, "allowed_decisions", list) or ()))
-    schema = as_mapping(getattr(interrupt, "response_schema", None))
-    forms = (schema, *as_mapping(schema.get("$defs")).values())
-    types = (as_mapping(as_mapping(form).get("properties")).get("type") for form in forms)
-    return frozenset(const for kind in types if (const := get(kind, "const", str)))

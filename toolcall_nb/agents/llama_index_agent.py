@@ -31,7 +31,15 @@ from toolcall_nb.agents.frameworks import Framework
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.contents import contents_text, file_piece, read_contents
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_json_value, as_mapping, class_names, get, nonempty, object_fields
+from toolcall_nb.core.sdk_objects import (
+    as_json_value,
+    as_mapping,
+    class_names,
+    get,
+    nonempty,
+    object_fields,
+    question_text,
+)
 from toolcall_nb.core.transcript import Message, ToolCall
 
 _YES, _NO = "yes", "no"
@@ -103,7 +111,7 @@ class LlamaIndexAgent(AgentModel):
             *self._reader.end_block(),
             ev.ToolInputStart(call_id, type(event).__name__, tool_metadata=metadata),
             ev.ToolInputAvailable(call_id, type(event).__name__, arguments, tool_metadata=metadata),
-            ev.ToolApprovalRequest(call_id, call_id),
+            ev.ToolApprovalRequest(call_id, call_id, message=question_text(arguments), asked_by="workflow"),
         ]
 
     def _respond(self, answers: Mapping[str, ToolCall]) -> list[Event]:

@@ -147,7 +147,7 @@ class OpenAIAgent(AgentModel):
             if any(isinstance(tool, _ChatTool) for tool in tools):
                 chat_calls.add(path)
             else:
-                requests.append(ev.ToolApprovalRequest(path, path))
+                requests.append(ev.ToolApprovalRequest(path, path, asked_by=item.agent.name, rule="needs_approval"))
         return requests
 
     def _answer(self, state: RunState[Any], answers: Mapping[str, ToolCall]) -> None:

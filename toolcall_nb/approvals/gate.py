@@ -21,6 +21,7 @@ from toolcall_nb.approvals import ApprovalMode, Approver, Decision, RememberedAp
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.json_text import from_extended_json, to_extended_json
+from toolcall_nb.core.replay import approval_request
 from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
 from toolcall_nb.core.transcript import Approval, ToolCall
 from toolcall_nb.tools.definition import Tool
@@ -67,17 +68,19 @@ class ApprovalGate:
         automatic = Decision(False, _SWITCHED_OFF) if self._mode == "never" else None
         if automatic is None and (reason := self._remembered.reason(tool)) is not None:
             automatic = Decision(True, reason)
-        approval = f"approval-{call.id}"
-        yield ev.ToolApprovalRequest(approval, call.id, is_automatic=automatic is not None or None)
+        rule = f"approval mode {self._mode}" if self._mode == "never" or automatic is None else "remembered approval"
+        is_automatic = automatic is not None or None
+        approval = Approval(id=f"approval-{call.id}", is_automatic=is_automatic, asked_by="chat", rule=rule)
+        yield approval_request(approval, call.id)
         with asking_about(tool):
-            decision = automatic or self._asked_decision(replace(call, approval=Approval(id=approval)))
+            decision = automatic or self._asked_decision(replace(call, approval=approval))
         if decision.approved and decision.input is not MISSING:
             input_json = json.dumps(decision.input)
             yield ev.ToolInputAvailable(call.id, call.name, json.loads(input_json))
         if decision.approved:
             self._remembered.add(tool, decision.scope)
         reason = decision.reason or (self._remembered.reason(tool) if decision.approved else None)
-        yield ev.ToolApprovalResponse(approval, decision.approved, reason)
+        yield ev.ToolApprovalResponse(approval.id, decision.approved, reason)
         return replace(call, input=json.loads(input_json)) if decision.approved else None
 
     def answer(self, call: ToolCall) -> Iterator[Event]:

@@ -23,7 +23,8 @@ from toolcall_nb.core.invisible_characters import escape_invisible, escape_invis
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.review import review
 from toolcall_nb.render.text import INDENT, indented
-from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.value_lines import draw_text, format_count
+from toolcall_nb.render.wording import approval_facts
 
 _SCOPES: dict[str, ApprovalScope] = {
     **dict.fromkeys(("y", "yes"), "once"),
@@ -86,7 +87,7 @@ class TerminalApprover:
     def _decision(self, call: ToolCall) -> Decision:
         original = {} if call.input is MISSING or call.input is None else call.input
         arguments = original
-        unseen = self._show(call.name, arguments)
+        unseen = self._show(call, arguments)
         while True:
             prompt = f"{_lines(unseen)} not shown yet. Enter shows more, or" if unseen else "Run it?"
             answer = self._ask(f"{prompt} {_KEYS} ").strip().lower()
@@ -98,9 +99,7 @@ class TerminalApprover:
                 return Decision(False, self._reason())
             if key in ("e", "edit"):
                 arguments = self._edited(arguments)
-                unseen = self._show(
-                    call.name, arguments, " (edited)" if _if_edited(original, arguments) is not MISSING else ""
-                )
+                unseen = self._show(call, arguments, "" if _if_edited(original, arguments) is MISSING else " (edited)")
             elif not key and unseen:
                 unseen = self._show_page(unseen)
             elif key in _SCOPES:
@@ -108,13 +107,14 @@ class TerminalApprover:
             else:
                 self._say(_HELP if key in ("?", "h", "help") else f"Please answer with one of {_KEYS}; ? says more.")
 
-    def _show(self, name: str, arguments: Json, note: str = "") -> list[str]:
+    def _show(self, call: ToolCall, arguments: Json, note: str = "") -> list[str]:
         """Shows the question and the first page of the arguments; returns the lines that are not shown yet."""
-        self._say(f"\nThe model asks to run {escape_invisible(name)}{note} with")
-        return self._show_page(_screen_lines(arguments))
+        why = _question_lines(call)
+        self._say("\n".join(["", *why, f"The model asks to run {escape_invisible(call.name)}{note} with"]))
+        return self._show_page(_screen_lines(arguments), len(why))
 
-    def _show_page(self, lines: list[str]) -> list[str]:
-        rows = max(shutil.get_terminal_size().lines - _ROWS_OF_THE_QUESTION, _FEWEST_ROWS)
+    def _show_page(self, lines: list[str], rows_above: int = 0) -> list[str]:
+        rows = max(shutil.get_terminal_size().lines - _ROWS_OF_THE_QUESTION - rows_above, _FEWEST_ROWS)
         self._say("\n".join(lines[:rows]))
         return lines[rows:]
 
@@ -183,11 +183,23 @@ def _lines(lines: list[str]) -> str:
     return format_count(len(lines), "lines")
 
 
+def _question_lines(call: ToolCall) -> list[str]:
+    """Returns what is asked, why, and who asks, as lines that are no wider than the screen."""
+    if call.approval is None:
+        return []
+    facts = approval_facts(call.approval)
+    texts = (call.approval.title, call.approval.message, f"({facts})" if facts else "")
+    return [line for text in texts if text for line in _wrapped(draw_text(text).text)]
+
+
 def _screen_lines(arguments: Json) -> list[str]:
     """Returns all of the arguments as lines that are no wider than the screen."""
-    width = max(shutil.get_terminal_size().columns - len(INDENT), _NARROWEST)
     entries = review(arguments, lines=sys.maxsize, characters=sys.maxsize).entries
-    text = "".join(entry.text for entry in entries) or "{}"
+    return _wrapped("".join(entry.text for entry in entries) or "{}")
+
+
+def _wrapped(text: str) -> list[str]:
+    width = max(shutil.get_terminal_size().columns - len(INDENT), _NARROWEST)
     lines = text.removesuffix("\n").expandtabs(4).split("\n")
     from rich.cells import chop_cells  # rich is slow to import, and most sessions ask nobody
 

@@ -342,7 +342,7 @@ class ToolInputError(_Chunk, frozen=True):
 class ToolApprovalRequest(_Chunk, frozen=True):
     """A person is asked whether the call may run.
 
-    ``message`` says why; its name on the wire is ``reason``. The fields from ``title`` on but this are additions: what is
+    ``message`` says why; its name on the wire is ``reason``. The other fields from ``title`` on are additions: what is
     asked, who asks, the rule that asked, the JSON schema of the answer, and until when it can be given, as ISO 8601.
     """
 

@@ -26,7 +26,7 @@ from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event, Object, f
 from toolcall_nb.core.files import replaced_file
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.lazy_imports import port
-from toolcall_nb.core.reducer import TranscriptBuilder, normalize_call_id
+from toolcall_nb.core.reducer import TranscriptBuilder, normalize_call_id, step_record_name
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import read_requests
 from toolcall_nb.errors import UsageError, WireError
@@ -43,7 +43,7 @@ REPLY_END = "reply-end"
 ``suspended`` are the ids of the calls that go on with the next reply, ``finish`` is the reply's own end.
 """
 _VERSION = 1
-_NOT_OF_CALLS = frozenset((ev.Start, ev.StartStep, ev.FinishStep, ev.TextStart, ev.TextEnd, ev.Data))
+_NOT_OF_CALLS = frozenset((ev.Start, ev.TextStart, ev.TextEnd, ev.Data))
 
 
 class TimedEvent(NamedTuple):
@@ -54,21 +54,28 @@ class TimedEvent(NamedTuple):
 
 
 class CallTimes:
-    """Keeps the records of the calls up to date: `note` each event with its time before it is applied.
+    """Keeps the records of calls and steps up to date: `note` each event with its time before it is applied.
 
-    A call starts when its tool does. Streams of others seldom say when that is: without ``says_running``, a call
-    starts when its input is complete. So does a call that the provider runs.
+    ``records`` has the latest record of each id that events name a call by, and of each run's step by its
+    `step_record_name`. A call starts when its tool does. Streams of others seldom say when that is: without
+    ``says_running``, a call starts when its input is complete. So does a call that the provider runs.
     """
 
     def __init__(self, says_running: bool = False) -> None:
         self.records: dict[str, CallRecord] = {}
+        self._ended: set[str] = set()  # the calls that have ended: the next call with such an id is another one
         self._says_running = says_running
 
     def note(self, seconds: float, event: Any) -> None:
-        """Notes the start, the run and the end of a call, its new id, and the tokens of its result."""
+        """Notes the start and the end of a step, those of a call, its run, its new id, and its result's tokens."""
         if type(event) in _NOT_OF_CALLS:  # as most are; `match` would try one class after the other
             return
         match event:
+            case ev.StartStep():
+                self.records[step_record_name(event.parent)] = CallRecord(started=seconds)
+            case ev.FinishStep():
+                if (record := self.records.get(step_record_name(event.parent))) is not None:
+                    _end(record, seconds)
             case ev.Finish() | ev.MessageMetadata():
                 metadata = event.message_metadata
                 for request in read_requests(metadata) if isinstance(metadata, dict) else ():
@@ -87,17 +94,23 @@ class CallTimes:
                 starts = isinstance(event, ev.ToolInputAvailable) and record.started is None
                 if starts and (event.provider_executed or not self._says_running):
                     record.started = seconds
+                if isinstance(event, ev.ToolInputError):
+                    self._ended.add(normalize_call_id(event.tool_call_id))
             case ev.ToolExecution(status="running"):
                 self._open_record(normalize_call_id(event.tool_call_id)).started = seconds
-            case ev.ToolOutputAvailable(preliminary=True) | ev.ToolOutputDenied():
+            case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case _ if isinstance(event, CALL_ENDS):
-                _end(self._open_record(normalize_call_id(event.tool_call_id)), seconds)
+                call_id = normalize_call_id(event.tool_call_id)
+                if call_id in self.records and not isinstance(event, ev.ToolOutputDenied):
+                    _end(self.records[call_id], seconds)
+                self._ended.add(call_id)
 
     def _open_record(self, call_id: str) -> CallRecord:
         """Returns the record of the call; a new one if there is none, or if that call has ended."""
         record = self.records.get(call_id)
-        if record is None or record.seconds is not None:
+        if record is None or call_id in self._ended:
+            self._ended.discard(call_id)
             record = self.records[call_id] = CallRecord()
         return record
 

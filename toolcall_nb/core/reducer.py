@@ -146,16 +146,23 @@ class TranscriptBuilder:
         """The ids of the calls of all messages but the last."""
         return self._ids_before
 
-    def role(self, index: int) -> Role:
-        """Returns the role of a message."""
+    def heading(self, index: int) -> Message:
+        """Returns a message without its parts and its end: who wrote it."""
         settled, current, _ = self._state
-        return settled[index].role if current is None or index < len(settled) else current.role
+        message = settled[index] if current is None or index < len(settled) else current
+        return Message(message.role, repeated=message.repeated, injected=message.injected)
 
     def part(self, touched: Touched) -> Part | None:
         """Returns the current form of the part that `apply` reported as changed."""
         _, current, _ = self._state
         slot = current.slots.get(touched.part) if current is not None and touched.part is not None else None
         return slot.current() if slot is not None else None
+
+    def call_id(self, event_id: str) -> str:
+        """Returns the id that a call has here which the events of the open message name ``event_id``."""
+        call_id = normalize_call_id(event_id)
+        _, call = self._find_call(call_id)
+        return call_id if call is None else call.id
 
     # The message as a whole
 
@@ -279,11 +286,7 @@ class TranscriptBuilder:
 
     def _parent(self, event: Any) -> str | None:
         """Returns the id that the call around the event has here."""
-        if event.parent is None:
-            return None
-        call_id = normalize_call_id(event.parent)
-        _, call = self._find_call(call_id)
-        return call.id if call is not None else call_id
+        return None if event.parent is None else self.call_id(event.parent)
 
     def _diagnose(self, diagnostic: Diagnostic) -> None:
         self._diagnostics = self._diagnostics.add(diagnostic)

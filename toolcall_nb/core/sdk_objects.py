@@ -52,6 +52,8 @@ SDK_REPLY_TYPES: tuple[tuple[str, str], ...] = (
 )
 """Module and class of complete replies; subclasses count too."""
 
+_QUESTIONS = ("question", "message", "reason", "description", "hint", "prompt", "prefix")
+
 SDK_STREAM_TYPES: dict[tuple[str, str], SourceKind] = {
     ("openai", "Stream"): SourceKind.STREAM,
     ("openai", "AsyncStream"): SourceKind.ASYNC_STREAM,
@@ -142,6 +144,12 @@ def nonempty(value: Any, name: str) -> str | None:
     """Returns the string ``value[name]``; None where it is missing or empty, as some providers send it."""
     text: str | None = get(value, name, str)
     return text or None
+
+
+def question_text(value: Any) -> str | None:
+    """Returns the text of a question to a person: the value, or the field of it that holds one; None without any."""
+    texts = [value, *(get(value, name) for name in _QUESTIONS)]
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
 def first_items(thing: Any, most: int = 40) -> list[Any]:

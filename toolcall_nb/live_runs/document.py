@@ -163,10 +163,11 @@ class LiveDocument:
 
     def _note_card(self, event: Any, patches: list[Patch]) -> None:
         """Notes the outermost node of a call if it has just got its card."""
+        call_id = self._source.call_id(event.tool_call_id)
         for patch in patches:
             is_outermost = patch[0] == "insert" and self._source.call_of(patch[2]) is None
-            if is_outermost and self._source.call_of(patch[1]) == event.tool_call_id:
-                self._cards[event.tool_call_id] = patch[1]
+            if is_outermost and self._source.call_of(patch[1]) == call_id:
+                self._cards[call_id] = patch[1]
                 return  # the patches after it are what is in the card
 
     def ask(self, call: str, form: ApprovalForm | None) -> bool:
@@ -268,17 +269,19 @@ class LiveDocument:
                 "done": self._done,
             }
 
-    def _set_clocks(self, event: Event) -> None:
+    def _set_clocks(self, event: Any) -> None:
         """Starts or stops the clock of the card that the event is about."""
+        if isinstance(event, ev.Abort):
+            self._stop_clocks()
+            return
+        call_id = self._source.call_id(event.tool_call_id)
         match event:
-            case ev.ToolExecution(status="running") if event.tool_call_id in self._cards:
-                self._clocks.start(self._cards[event.tool_call_id])
+            case ev.ToolExecution(status="running") if call_id in self._cards:
+                self._clocks.start(self._cards[call_id])
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
-            case _ if isinstance(event, CALL_ENDS) and event.tool_call_id in self._cards:
-                self._clocks.stop(self._cards[event.tool_call_id], self._timings.get(event.tool_call_id))
-            case ev.Abort():
-                self._stop_clocks()
+            case _ if isinstance(event, CALL_ENDS) and call_id in self._cards:
+                self._clocks.stop(self._cards[call_id], self._timings.get(call_id))
 
     def _stop_clocks(self) -> None:
         for node in self._clocks.all().keys() - {RUN}:

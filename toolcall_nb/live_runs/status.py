@@ -18,6 +18,14 @@ _END_WORDS: Mapping[State, str] = {
     State.OUTPUT_DENIED: "denied",
     State.INTERRUPTED: "interrupted",
 }
+_BAD_ENDS = {
+    "error": "failed",
+    "limit": "stopped at a limit",
+    "length": "cut off",
+    "content-filter": "stopped by the content filter",
+    "other": "cut off",
+}
+"""The ends of an answer, by finish reason; any other reason is an ordinary end."""
 _BOUNDARIES = frozenset({ev.StartStep, ev.FinishStep, ev.Finish, ev.Abort, ev.Error, *END_STATES})
 """The events that end the words of an `events.Status`. Text ends them too."""
 _CALLING = (ev.ToolInputStart, ev.ToolInputDelta, ev.ToolInputAvailable, ev.ToolExecution)
@@ -108,7 +116,8 @@ class RunStatus:
                 self._forget(event.tool_call_id)
             case ev.Finish():
                 self._running.clear()
-                return [] if self._role in ("user", "system") else ["Answer finished"]
+                end = _BAD_ENDS.get(event.finish_reason or "", "finished")
+                return [] if self._role in ("user", "system") else [f"Answer {end}"]
             case ev.Abort():
                 for state in (self._open, self._asked, self._running):
                     state.clear()

@@ -26,6 +26,7 @@ from toolcall_nb.notebook.run_displays import ask_in_notebook, make_display
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.wording import format_outcome
 from toolcall_nb.tools import Tool, registry, remember_for_debugger
 from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 from toolcall_nb.tools.sources import tools_named, unknown_name
@@ -391,6 +392,7 @@ class NotebookThreads:
             "tools": self.settings.tools or ", ".join(registry) or "none; make one with @tool",
             "approve": "" if self.settings.approve == "auto" else self.settings.approve,
             "thread": f"{self.current}{state}: {_counts(transcript)}",
+            "ended": "" if state else format_outcome(transcript.outcome),
             "chat": "" if self._variable == _VARIABLE else self._describe_variable(),
             "usage": tokens(chat.usage) if chat is not None else "",
         }

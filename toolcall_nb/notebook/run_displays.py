@@ -16,6 +16,8 @@ from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.replay import approval_request
+from toolcall_nb.core.transcript import Approval
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.live_runs.run import PLAYING, Run, RunDisplay
 from toolcall_nb.notebook.environment import Environment, find_environment
@@ -181,12 +183,12 @@ def ask_in_notebook(call: ToolCall, chat: Chat, run: Run | None, shell: Any) -> 
 def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
     """Shows a run that has only this call and the answer."""
     display = make_display(Environment.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
-    approval = call.approval.id if call.approval is not None else call.id
+    approval = call.approval or Approval(id=call.id)
     display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
-    display.show(ev.ToolApprovalRequest(approval, call.id))
+    display.show(approval_request(approval, call.id))
     try:
         decision = display.ask(call, lambda: chat.is_stopping)
-        display.show(ev.ToolApprovalResponse(approval, decision.approved, decision.reason))
+        display.show(ev.ToolApprovalResponse(approval.id, decision.approved, decision.reason))
         return decision
     finally:
         display.close(chat.shown_model_name)

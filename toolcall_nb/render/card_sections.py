@@ -37,7 +37,7 @@ from toolcall_nb.render.value_lines import (
     is_cut,
 )
 from toolcall_nb.render.value_summary import PartialInput, Table, table_of
-from toolcall_nb.render.wording import summarise_input
+from toolcall_nb.render.wording import approval_facts, summarise_input
 
 _FOLDED = 200_000
 """The most characters of text in a fold."""
@@ -178,6 +178,17 @@ def input_progress(call: ToolCall, partial: PartialInput) -> str:
     count = format_count(partial.length, "characters")
     count += " so far" if call.state is State.INPUT_STREAMING else ", not complete"
     return count if partial.length == len(partial.head) else f"{count}, the first {len(partial.head):,} shown"
+
+
+def _question(call: ToolCall, _: GrowingCall) -> list[Section]:
+    """Returns what is asked about the call, and why; while it is asked, also who asks. The answer follows the input."""
+    if call.approval is None:
+        return []
+    entries = [draw_text(text) for text in (call.approval.title, call.approval.message) if text]
+    facts = approval_facts(call.approval) if call.state is State.APPROVAL_REQUESTED else ""
+    if entries:
+        return [Section("q", "Approval", facts, entries)]
+    return [Section("q", facts[:1].upper() + facts[1:], layout="label")] if facts else []
 
 
 def _approval(call: ToolCall, _: GrowingCall) -> list[Section]:
@@ -422,5 +433,5 @@ def _traceback(call: ToolCall, _: GrowingCall) -> list[Section]:
     return [Section("fold-traceback", "Traceback", note, [_plain(text[hidden:])], in_text="end")]
 
 
-_SECTIONS = (input_sections, _approval, _log, _displayed, _output, _sent_to_model, _traceback)
+_SECTIONS = (_question, input_sections, _approval, _log, _displayed, _output, _sent_to_model, _traceback)
 """The sections of a card, in the order in which they are shown. Each function returns those that apply to a call."""

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from toolcall_nb.core.escaping import escape
-from toolcall_nb.core.transcript import DataPart, ErrorPart, Message, State, ToolCall, Transcript
+from toolcall_nb.core.transcript import State, ToolCall, Transcript
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import format_count
-from toolcall_nb.render.wording import ending, shown_name
+from toolcall_nb.render.wording import format_outcome, shown_name
 
 SUMMARY_LINE = re.compile(r"<!-- [^\n]*+\n")
 """The line that `summary_line` makes. Elsewhere in saved HTML, each ``<`` of a text is escaped."""
@@ -42,9 +42,10 @@ def summarise_transcript(transcript: Transcript, *, is_run: bool = False) -> str
 
     A transcript that is just one call gives its name and state: ``Tool call: weather · Completed``.
     """
-    calls = count_calls(transcript.calls.values()) if transcript.calls else ""
+    own_calls = [call for message in transcript.messages if not message.repeated for call in message.calls]
+    calls = count_calls(own_calls) if own_calls else ""
     last = transcript.messages[-1] if transcript.messages else None
-    end = _ending(last) if last is not None else ""
+    end = format_outcome(transcript.outcome, 0)
     if is_run:
         return f"Run: {calls or 'no tool calls'} · {end or 'ended'}"
     if last is not None and len(transcript.messages) == len(last.parts) == 1 and last.calls:
@@ -58,12 +59,3 @@ def count_calls(calls: Iterable[ToolCall]) -> str:
     ends = Counter(_CALL_WORDS.get(call.state, _NO_RESULT) for call in calls)
     words = [f"{ends[word]:,} {word}" for word in _PROBLEMS if ends[word]]
     return ", ".join([format_count(ends.total(), "tool calls"), *words])
-
-
-def _ending(message: Message) -> str:
-    """Returns how the message ended, without the reason that others gave; empty if it ended in the ordinary way."""
-    sentence = ending(message)
-    if sentence is not None:
-        return sentence.partition(":")[0].rstrip(".").lower()
-    parts = [part for part in message.parts if not isinstance(part, DataPart)]
-    return "ended with an error" if parts and isinstance(parts[-1], ErrorPart) else ""

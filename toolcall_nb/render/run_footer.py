@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.escaping import element, escape
-from toolcall_nb.core.run_outcome import RunState
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
 from toolcall_nb.render.html_output.saved_html import saved_html
 from toolcall_nb.render.output_summary import summarise_transcript
 from toolcall_nb.render.value_lines import format_count
+from toolcall_nb.render.wording import format_outcome
 
 if TYPE_CHECKING:
     from toolcall_nb.core.transcript import ToolCall, Transcript
@@ -29,6 +29,7 @@ USAGE_FOLD = "fold usage"
 _BAD_ENDS = {State.OUTPUT_ERROR: "failed", State.OUTPUT_DENIED: "denied", State.INTERRUPTED: "interrupted"}
 _MAX_ROWS = 100
 _MAX_NAME = 60
+_REASON = 120
 _SIGNS = {"USD": "$", "EUR": "€", "GBP": "£"}
 
 _COLUMNS: Mapping[str, str] = {
@@ -41,10 +42,9 @@ _COLUMNS: Mapping[str, str] = {
 
 
 def info_line(model: str, transcript: Transcript) -> str:
-    """Formats the line below a run: the model, how the run ended, its calls, tokens and cost."""
+    """Formats the line below a run: the model, how the run ended and why, its calls, tokens and cost."""
     total = read_usage(transcript.messages)
-    state = transcript.outcome.state
-    end = "" if state in (None, RunState.DONE, RunState.UNANSWERED) else f"{state}"
+    end = format_outcome(transcript.outcome, _REASON)
     parts = [model, end, _calls(transcript), tokens(total.usage), money(total.cost)]
     return " · ".join(part for part in parts if part)
 

@@ -6,7 +6,7 @@ has not come, or whether its tool is running. `Activities` learns that from the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from toolcall_nb.core import events as ev
@@ -57,26 +57,26 @@ _TELLING = frozenset({ev.ToolInputStart, ev.ToolExecution, ev.ToolRetracted, *CA
 
 
 class Activities(dict[str, str]):
-    """The activity of each call that has not ended, by its id.
+    """The activity of each call that has not ended, by its id in the transcript.
 
     It is ``writing`` (its arguments arrive), ``queued`` or ``running`` (`events.ToolExecution`). A call that is not in
     it has ended, or nothing more is known than that it was made.
     """
 
-    def apply(self, event: Event) -> None:
-        """Takes the event into account."""
+    def apply(self, event: Event, call_id: Callable[[str], str] = normalize_call_id) -> None:
+        """Takes an event into account. ``call_id`` is `TranscriptBuilder.call_id`, after the builder took it."""
         if type(event) not in _TELLING:
             return
         match event:
             case ev.ToolInputStart():
-                self.setdefault(normalize_call_id(event.tool_call_id), "writing")
+                self.setdefault(call_id(event.tool_call_id), "writing")
             case ev.ToolExecution():
-                self[normalize_call_id(event.tool_call_id)] = event.status
+                self[call_id(event.tool_call_id)] = event.status
             case ev.ToolRetracted():
                 activity = self.pop(normalize_call_id(event.tool_call_id), None)
                 if activity is not None and event.successor is not None:
-                    self.setdefault(normalize_call_id(event.successor), activity)
+                    self.setdefault(call_id(event.successor), activity)
             case ev.ToolOutputAvailable(preliminary=True):
                 pass
             case _ if isinstance(event, CALL_ENDS):
-                self.pop(normalize_call_id(event.tool_call_id), None)
+                self.pop(call_id(event.tool_call_id), None)

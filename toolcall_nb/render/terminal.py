@@ -27,8 +27,8 @@ from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.transcript import Message, Part, ReasoningPart, State, TextPart, ToolCall
 from toolcall_nb.render.shown_states import Activities
-from toolcall_nb.render.text import BLANK, INDENT, call_lines, indented, part_text
-from toolcall_nb.render.wording import SPEAKERS, ending, inside_words
+from toolcall_nb.render.text import BLANK, INDENT, call_lines, folded, heading, indented, part_text
+from toolcall_nb.render.wording import ending, inside_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -97,8 +97,8 @@ class TerminalFace:
 
     def apply(self, event: Event) -> None:
         """Takes one event, and shows what it changed."""
-        self._activities.apply(event)
         touched = self._builder.apply(event)
+        self._activities.apply(event, self._builder.call_id)
         if isinstance(event, ev.StartStep | ev.FinishStep | ev.Error) and event.parent is not None:
             message = self._builder.transcript.messages[-1]
             self._nesting.set_message(len(self._builder.transcript.messages) - 1, message)
@@ -168,7 +168,8 @@ class TerminalFace:
             key, item = next(iter(self._rest.items()))
             is_last = len(self._rest) == 1
             if item.is_text and is_last:
-                self._print_text(item, is_whole=False)
+                if not self._is_folded:
+                    self._print_text(item, is_whole=False)
                 break
             if isinstance(item.part, ToolCall) and not item.part.is_final:
                 break
@@ -194,6 +195,7 @@ class TerminalFace:
     def _print_text(self, item: _Item, *, is_whole: bool) -> None:
         """Writes what is certain of a text: whole blocks if the rest can be drawn, else whole words."""
         text = item.take_whole() if is_whole else item.take_blocks() if self._live is not None else item.take_words()
+        text = folded(text) if self._is_folded else text
         if text and not item.has_begun:
             self._space()
             self._out(*self._headers(item))
@@ -249,7 +251,12 @@ class TerminalFace:
         self._has_printed = self._has_spoken = True
 
     def _speaker(self) -> Text:
-        return Text(SPEAKERS[self._builder.transcript.messages[self._message].role], "bold")
+        return Text(heading(self._builder.heading(self._message)), "bold")
+
+    @property
+    def _is_folded(self) -> bool:
+        """Whether only the beginning of the message's texts is printed."""
+        return self._builder.heading(self._message).injected is not None
 
     def _drawn(self) -> Iterator[RenderableType]:
         """Yields the rest, spaced as it would be printed."""
@@ -265,7 +272,7 @@ class TerminalFace:
                 yield _drawn_part(item.part, self._nesting, self._activities)
             else:
                 yield from () if item.has_begun else self._headers(item)
-                yield _markdown(item.text, item)
+                yield _markdown(folded(item.text) if self._is_folded else item.text, item)
 
 
 class _Item:

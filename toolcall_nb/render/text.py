@@ -26,7 +26,7 @@ from toolcall_nb.render.card_sections import Section, error_sections, sections
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.value_lines import Entry, Token, draw_value, format_hidden
 from toolcall_nb.render.value_summary import Table
-from toolcall_nb.render.wording import EMPTY, SPEAKERS, ending, file_words, inside_words, shown_name
+from toolcall_nb.render.wording import EMPTY, ending, file_words, inside_words, origin, shown_name, speaker
 
 INDENT = "  "
 BLANK = " \t\r\n"
@@ -34,6 +34,7 @@ BLANK = " \t\r\n"
 _ADDRESS = 200
 _TRACEBACK = 40  # lines
 _DETAILS = 20  # lines
+_FOLDED = 3  # lines
 
 
 def to_text(transcript: Transcript) -> str:
@@ -44,9 +45,24 @@ def to_text(transcript: Transcript) -> str:
 
 def _message_text(message: Message, nesting: CallNesting) -> str:
     blocks = [text for part in message.parts if (text := part_text(part, nesting))]
+    if message.injected is not None:
+        blocks = [folded("\n\n".join(blocks))]
     if (end := ending(message)) is not None:
         blocks.append(visible(f"({end})"))
-    return "\n".join([SPEAKERS[message.role], indented("\n\n".join(blocks))]).rstrip("\n")
+    return "\n".join([heading(message), indented("\n\n".join(blocks))]).rstrip("\n")
+
+
+def heading(message: Message) -> str:
+    """Returns the line above a message: who speaks, and whether it was said in an earlier run."""
+    note = origin(message)
+    return visible_line(f"{speaker(message)} ({note.lower()})" if note else speaker(message))
+
+
+def folded(text: str) -> str:
+    """Returns the beginning of a text of which only that is shown, and how much more there is."""
+    lines = text.split("\n")
+    hidden = len(lines) - _FOLDED
+    return text if hidden <= 0 else "\n".join([*lines[:_FOLDED], format_hidden(hidden, "lines")])
 
 
 def part_text(part: Part, nesting: CallNesting) -> str:

@@ -1,4 +1,4 @@
-"""The words that HTML, plain text and the terminal share: who speaks, how a message ended, a file, a call's summary.
+"""The words that HTML, text and the terminal share: who speaks, the end of a message and of a run, a file, a call.
 
 The forms of output differ in how they show these words, not in the words. The words for a call's state are in
 `toolcall_nb.render.shown_states`, the sections of its card in `toolcall_nb.render.card_sections`.
@@ -12,14 +12,17 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from toolcall_nb.core.call_nesting import Inside
-from toolcall_nb.core.events import MISSING
-from toolcall_nb.core.transcript import ErrorPart, FilePart, Message, Role, State, ToolCall
+from toolcall_nb.core.events import MISSING, Object
+from toolcall_nb.core.run_outcome import RunOutcome, RunState, run_outcome
+from toolcall_nb.core.sdk_objects import as_mapping, get
+from toolcall_nb.core.transcript import Approval, FilePart, Message, Role, State, ToolCall
 from toolcall_nb.render.value_lines import format_count
 from toolcall_nb.render.value_summary import PartialInput, one_line
 
 SPEAKERS: Mapping[Role, str] = {"user": "You", "assistant": "AI", "system": "System"}
 EMPTY = "No messages yet."
 
+_REPEATED = "From an earlier run"
 _ENDS = {
     "length": "Stopped at the length limit.",
     "content-filter": "Stopped by the content filter.",
@@ -28,16 +31,30 @@ _ENDS = {
     "other": "Ended early.",
 }
 _NAME = 200
+_AUTHOR = 60
 _REASON = 1_000
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;name=([\w.~%-]{1,600}))?[;,]", re.IGNORECASE)
 
 
+def speaker(message: Message) -> str:
+    """Returns who speaks: ``You``, or what wrote a message in the user's place, such as ``Injected: skill``."""
+    if message.injected is None:
+        return SPEAKERS[message.role]
+    author = " ".join(message.injected[:_AUTHOR].split())
+    return f"Injected: {author}" if author else "Injected"
+
+
+def origin(message: Message) -> str:
+    """Returns the note that the message only repeats one of an earlier run; empty if it does not."""
+    return _REPEATED if message.repeated else ""
+
+
 def ending(message: Message) -> str | None:
-    """Returns how the message ended, in one line; None if it ended in the ordinary way, or its last part says more."""
+    """Returns how the message ended, in one line; None if it ended in the ordinary way, or an error says more."""
     if message.aborted is not None:
         why = " ".join(message.aborted[:_REASON].split())
-        return f"Stopped: {why}" if why not in ("", "stopped") else "Stopped."
-    if message.finish_reason in ("limit", "other") and message.parts and isinstance(message.parts[-1], ErrorPart):
+        return f"{(why or 'stopped').capitalize()}." if why in ("", "stopped", "interrupted") else f"Stopped: {why}"
+    if message.finish_reason in ("limit", "other") and run_outcome((message,)).error is not None:
         return None
     if message.finish_reason:
         return _ENDS.get(message.finish_reason, f"Ended: {' '.join(message.finish_reason[:_REASON].split())}")
@@ -51,6 +68,36 @@ def inside_words(inside: Inside, name: str) -> str:
     counts.append(f"{inside.tokens:,.0f} tokens" if inside.tokens else "")
     agent = inside.agent if inside.agent and inside.agent != name else ""
     return ": ".join(filter(None, (agent[:_NAME], ", ".join(filter(None, counts)))))
+
+
+def format_outcome(outcome: RunOutcome, longest: int = _REASON) -> str:
+    """Returns how a run ended, and why: ``error: Too many requests.``; empty if it ended in the ordinary way.
+
+    The reason has at most ``longest`` characters; with 0 there is none.
+    """
+    if outcome.state in (None, RunState.DONE, RunState.UNANSWERED):
+        return ""
+    reason = " ".join((outcome.error or "")[:longest].split())
+    return str(outcome.state) if reason in ("", outcome.state) else f"{outcome.state}: {reason}"
+
+
+def approval_facts(approval: Approval) -> str:
+    """Returns who asks for approval, by which rule, what may be answered, and until when; empty if nothing says so."""
+    words = {
+        "asked by": approval.asked_by,
+        "rule": approval.rule,
+        "answers": _answers(approval.response_schema) if approval.response_schema else "",
+        "until": approval.expires_at,
+    }
+    return " · ".join(f"{name} {' '.join(value[:_NAME].split())}" for name, value in words.items() if value)
+
+
+def _answers(schema: Object) -> str:
+    """Returns the answers that a JSON schema names, itself or as the types of its objects; else it in one line."""
+    forms = (schema, *as_mapping(schema.get("$defs")).values())
+    kinds = (schema, *(get(get(form, "properties", dict), "type", dict) for form in forms))
+    names = [name for kind in kinds for name in (get(kind, "enum", list) or [get(kind, "const", str)]) if name]
+    return ", ".join(map(str, names)) or one_line(schema)
 
 
 class FileWords(NamedTuple):

@@ -227,7 +227,9 @@ class OutputReader:
         if kind == "tool_search_call":
             self._searches.append(own_id)
         if kind == "mcp_approval_request":
-            return [ev.ToolApprovalRequest(str(item.get("id") or own_id), own_id)]
+            server = nonempty(item, "server_label")
+            rule = "require_approval" if server else None
+            return [ev.ToolApprovalRequest(str(item.get("id") or own_id), own_id, asked_by=server, rule=rule)]
         failure, output = items.call_error(item) if is_executed else None, items.call_output(item)
         if failure is not None:
             if isinstance(error := item.get("error"), Mapping):

@@ -17,7 +17,7 @@ from toolcall_nb.adapters.pydantic_ai.parts import is_pydantic_ai_class, outcome
 from toolcall_nb.adapters.pydantic_ai.run import RunMessage
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, type_name
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, question_text, type_name
 
 
 class PydanticAIAdapter:
@@ -89,12 +89,17 @@ class PydanticAIAdapter:
     def ask(self, requests: Any) -> list[Event]:
         """Returns the approval requests of ``DeferredToolRequests``; nothing for anything else."""
         events: list[Event] = []
+        reasons = as_mapping(own_fields(requests).get("metadata"))
         for item in get(own_fields(requests), "approvals", list) or []:
             part = own_fields(item)
             call_id = get(part, "tool_call_id", str) or "tool-call"
             if call_id not in self._asked:
                 self._asked.add(call_id)
-                events += [*self._run.complete_call(part), ev.ToolApprovalRequest(call_id, call_id)]
+                reason = question_text(as_json_value(reasons.get(call_id)))
+                asked = ev.ToolApprovalRequest(
+                    call_id, call_id, message=reason, asked_by="agent", rule="requires_approval"
+                )
+                events += [*self._run.complete_call(part), asked]
         return events
 
     def _deferred_results(self, event: Mapping[str, Any]) -> list[Event]:

@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterable, Mapping
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.events import PIECE_FIELDS, Event
-from toolcall_nb.core.reducer import Touched, TranscriptBuilder, normalize_call_id
+from toolcall_nb.core.reducer import Touched, TranscriptBuilder
 from toolcall_nb.core.text import SURROGATE
 from toolcall_nb.core.transcript import Part, ToolCall, Transcript
 from toolcall_nb.render.html_output.card import Look, fold_name
@@ -34,7 +34,7 @@ from toolcall_nb.render.html_output.page import fragment
 from toolcall_nb.render.html_output.pictures import allowed_hosts
 from toolcall_nb.render.shown_states import Activities
 
-_NODE_ID = re.compile(r"m(\d{1,9})\.p(\d{1,9})\b(?:\.fold-(\w+))?")
+_NODE_ID = re.compile(r"m(\d{1,9})(?:\.p(\d{1,9})\b(?:\.fold-(\w+))?)?")
 
 
 class LiveHtml:
@@ -66,8 +66,8 @@ class LiveHtml:
 
     def apply(self, event: Event) -> list[Patch]:
         """Takes one event; returns the patches for it, none if nothing that is shown has changed."""
-        self._activities.apply(event)
         touched = self._builder.apply(event)
+        self._activities.apply(event, self._builder.call_id)
         if touched is None:
             # The event may still have begun a message, if the last one has ended.
             has_begun = self._has_ended and len(self.transcript.messages) > len(self._messages)
@@ -77,7 +77,7 @@ class LiveHtml:
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
         if type(event) is ev.ToolExecution:
-            patches += self._redraw_calls(message, {normalize_call_id(event.tool_call_id)})
+            patches += self._redraw_calls(message, {self._builder.call_id(event.tool_call_id)})
         elif touched.part is None:
             patches += self._refresh(message)
         elif touched.others:
@@ -112,15 +112,23 @@ class LiveHtml:
         match = _NODE_ID.match(node_id)
         if match is None or int(match[1]) >= len(self._messages):
             return None
-        live = self._messages[int(match[1])].parts.get(int(match[2]))
+        message = self._messages[int(match[1])]
+        if match[2] is None:
+            return message.opened_key if node_id == message.node.id else None
+        live = message.parts.get(int(match[2]))
         key = live.opened_key if live is not None else None
         return fold_name(match[3], key) if key is not None and match[3] else key
+
+    def call_id(self, event_id: str) -> str:
+        """Returns the id of the call that the events of the open message name ``event_id``."""
+        return self._builder.call_id(event_id)
 
     def set_open(self, key: str, is_open: bool) -> list[Patch]:
         """Notes that the user opened or closed what `call_of` names ``key``; returns the patches for other pages."""
         self._opened[key] = is_open
         patches: list[Patch] = []
         for message in self._messages:
+            patches += message.draw_head() if message.opened_key == key else []
             for live in message.parts.values():
                 if live.is_named(key):
                     patches += message.place(live, live.draw())
@@ -134,7 +142,7 @@ class LiveHtml:
     def _begin(self, number: int) -> list[Patch]:
         patches = self._end_calls(self._messages[-1]) if self._messages else []
         self._has_ended = False
-        self._messages.append(LiveMessage(number, self._builder.role(number)))
+        self._messages.append(LiveMessage(number, self._builder.heading(number), self._look))
         return patches + insert(self._messages[-1].node, "", None)
 
     def _refresh(self, live_message: LiveMessage) -> list[Patch]:
@@ -146,7 +154,7 @@ class LiveHtml:
         for live, part in zip(live_message.parts.values(), message.parts, strict=False):
             if live.part is not part:
                 patches += self._nest(part) + live.take(live_message, part)
-        return patches + live_message.end(message)
+        return patches + live_message.refresh(message)
 
     def _end_calls(self, message: LiveMessage) -> list[Patch]:
         """Ends the message: the calls that it left open have no activity any more."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.text import well_formed
-from toolcall_nb.core.transcript import Message, Part, ReasoningPart, Role, TextPart, ToolCall
+from toolcall_nb.core.transcript import Message, Part, ReasoningPart, TextPart, ToolCall
 from toolcall_nb.incremental_markdown.incremental import IncrementalMarkdown
 from toolcall_nb.render.card_sections import (
     GrowingCall,
@@ -31,8 +31,9 @@ from toolcall_nb.render.html_output.message_nodes import (
     fold_key,
     note_node,
     part_node,
-    role_node,
     text_node,
+    turn_key,
+    turn_node,
 )
 from toolcall_nb.render.html_output.nodes import Node, PackedNodes, Patch, insert, splice, update
 from toolcall_nb.render.value_lines import Drawing
@@ -41,10 +42,12 @@ from toolcall_nb.render.value_lines import Drawing
 class LiveMessage:
     """A message of the live view: its node, and its parts by the reducer's keys, which ascend."""
 
-    def __init__(self, number: int, role: Role) -> None:
+    def __init__(self, number: int, message: Message, look: Look) -> None:
         self.number = number
+        self._look = look
         self._nodes: list[Node] = []  # of the parts that are shown, and of the note
-        self.node = role_node(number, role, self._nodes)
+        self._message = message
+        self.node = turn_node(number, message, look, self._nodes)
         self._growing: deque[tuple[int, LivePart]] = deque()  # the parts that may still grow, by their keys
         self.parts: dict[int, LivePart] = {}
         self.note: Node | None = None
@@ -81,9 +84,22 @@ class LiveMessage:
                 patches += self.place(later, later.draw())
         return patches
 
-    def end(self, message: Message) -> list[Patch]:
-        """Shows how the message ended."""
-        note = note_node(self.number, message)
+    @property
+    def opened_key(self) -> str | None:
+        """The key in ``opened`` of the fold of a message that was injected; None for another message."""
+        return turn_key(self.number) if self._message.injected is not None else None
+
+    def refresh(self, message: Message) -> list[Patch]:
+        """Shows who wrote the message, and how it ended."""
+        self._message = message
+        return self.draw_head() + self._end()
+
+    def draw_head(self) -> list[Patch]:
+        """Shows who wrote the message, and whether its fold is open."""
+        return update(self.node, turn_node(self.number, self._message, self._look, self._nodes))
+
+    def _end(self) -> list[Patch]:
+        note = note_node(self.number, self._message)
         if note is None:
             return []
         if self.note is not None:

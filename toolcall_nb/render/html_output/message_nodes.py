@@ -16,7 +16,6 @@ from toolcall_nb.core.transcript import (
     Message,
     Part,
     ReasoningPart,
-    Role,
     SourceDocumentPart,
     SourceUrlPart,
     TextPart,
@@ -28,7 +27,7 @@ from toolcall_nb.render.html_output.files import file_html, link_html
 from toolcall_nb.render.html_output.nodes import Node
 from toolcall_nb.render.html_output.pictures import with_pictures
 from toolcall_nb.render.value_lines import draw_value
-from toolcall_nb.render.wording import SPEAKERS, ending
+from toolcall_nb.render.wording import ending, origin, speaker
 
 _Other: TypeAlias = DataPart | SourceUrlPart | SourceDocumentPart | FilePart | CustomPart | ErrorPart
 _ADDRESS = 200
@@ -37,7 +36,7 @@ _LONGEST_DETAILS = 20_000
 
 def message_node(number: int, message: Message, look: Look) -> Node:
     """Returns a whole message."""
-    return role_node(number, message.role, _PartNodes(number, message, look))
+    return turn_node(number, message, look, _PartNodes(number, message, look))
 
 
 class _PartNodes(Sequence[Node]):
@@ -69,10 +68,21 @@ class _PartNodes(Sequence[Node]):
         return list(self)[index]
 
 
-def role_node(number: int, role: Role, nodes: Sequence[Node]) -> Node:
-    """Returns a message with these nodes of its parts."""
-    head = f'<div class="tc-turn tc-{role}"><b class="tc-who">{SPEAKERS[role]}</b><div class="tc-said">'
-    return Node(f"m{number}", head, "</div></div>", nodes)
+def turn_node(number: int, message: Message, look: Look, nodes: Sequence[Node]) -> Node:
+    """Returns a message with these nodes of its parts. One that was injected is folded."""
+    head = f'<div class="tc-turn tc-{message.role}">'
+    who, note = escape(speaker(message)), origin(message)
+    if message.injected is not None:
+        words = f"{who}, {note.lower()}" if note else who
+        head += f'<details class="tc-fold tc-injected"{_open(turn_key(number), look)}><summary>{words}</summary>'
+        return Node(f"m{number}", f'{head}<div class="tc-said">', "</div></details></div>", nodes)
+    mark = element("p", "tc-note", note) if note else ""
+    return Node(f"m{number}", f'{head}<b class="tc-who">{who}</b>{mark}<div class="tc-said">', "</div></div>", nodes)
+
+
+def turn_key(number: int) -> str:
+    """Returns the key in ``opened`` of the fold of a message that was injected."""
+    return f"turn {number}"
 
 
 def note_node(number: int, message: Message) -> Node | None:
