@@ -129,7 +129,10 @@ def test_each_mentioned_module_and_folder_exists(page: str) -> None:
     assert missing == []
 
 
-LONG = {"docs/format.md": "the definition of a format, with an example for each rule"}
+LONG = {
+    "docs/crossings.md": "a table with a row for each fact and a column for each source and output, made by tests",
+    "docs/format.md": "the definition of a format, with an example for each rule",
+}
 """Pages that may be longer than two screens, and why."""
 
 
