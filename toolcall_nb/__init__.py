@@ -88,6 +88,7 @@ open_ports(
         "masked_recording": "toolcall_nb.redaction.masked_recording",
         "read_transcript": "toolcall_nb.markdown.reading",
         "saved_bundle": "toolcall_nb.render.saved_output",
+        "saved_call_bundle": "toolcall_nb.render.saved_output",
         "saved_calls_bundle": "toolcall_nb.render.saved_output",
         "saved_text": "toolcall_nb.redaction.registered_secrets",
         "saved_value": "toolcall_nb.redaction.registered_secrets",

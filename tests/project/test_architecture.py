@@ -76,6 +76,9 @@ UPWARD = {
     "a call of a transcript is a value, and the calls of it a collection of such values": {
         ("core.calls", "core.transcript"),
     },
+    "a transcript says its steps and its outcome, which are those of its messages": {
+        *(("core.steps", "core.transcript"), ("core.run_outcome", "core.transcript")),
+    },
     "a collection of calls makes a table of itself, and searches itself": {
         *(("core.calls", "core.call_table"), ("core.calls", "core.text_search")),
     },

@@ -198,10 +198,7 @@ class ToolCall(Value, frozen=True, kw_only=True):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the call in a cell as an open card."""
-        from toolcall_nb.core.transcript import Message, Transcript
-
-        whole = Transcript((Message("assistant", (self,)),))
-        bundle: dict[str, str] = port("saved_bundle")(whole, include=include, exclude=exclude, opened={self.id: True})
+        bundle: dict[str, str] = port("saved_call_bundle")(self, include=include, exclude=exclude)
         return bundle
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from toolcall_nb.core.escaping import element, visible
+from toolcall_nb.core.transcript import Message, Transcript
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
 from toolcall_nb.render.html_output.page import ROOT_CLASS
@@ -20,7 +21,7 @@ from toolcall_nb.render.mime_bundles import calls_bundle, mime_bundle
 from toolcall_nb.render.run_footer import USAGE_FOLD, run_html
 
 if TYPE_CHECKING:
-    from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+    from toolcall_nb.core.transcript import ToolCall
     from toolcall_nb.redaction import Tally
 
 _allowed = {"hosts": NO_HOSTS}
@@ -34,6 +35,14 @@ def allow_pictures(hosts: Iterable[str]) -> None:
 def picture_hosts() -> frozenset[str]:
     """Returns the hosts whose pictures are shown; none by default."""
     return _allowed["hosts"]
+
+
+def saved_call_bundle(
+    call: ToolCall, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+) -> dict[str, str]:
+    """Returns the output of one call: its card, open."""
+    whole = Transcript((Message("assistant", (call,)),))
+    return saved_bundle(whole, include=include, exclude=exclude, opened={call.id: True})
 
 
 def saved_bundle(
