@@ -505,10 +505,16 @@ def test_an_interrupt_says_what_the_graph_waits_for() -> None:
 
 
 def test_an_interrupt_about_calls_requests_approval_of_each() -> None:
-    request = {"action_requests": [{"name": "add", "args": {"x": 1, "y": 2}}], "review_configs": []}
+    action = {"name": "add", "args": {"x": 1, "y": 2}, "description": "Sums are checked."}
+    config = {"action_name": "add", "allowed_decisions": ["reject", "approve"]}
+    request = {"action_requests": [action], "review_configs": [config]}
     items = [{"agent": {"messages": [parallel_calls_message()]}}, {"__interrupt__": ({"value": request, "id": "i"},)}]
     calls = read_items(items).calls
     assert calls["c1"].state is State.APPROVAL_REQUESTED
+    approval = calls["c1"].approval
+    assert approval is not None
+    assert (approval.message, approval.asked_by, approval.rule) == ("Sums are checked.", "graph", "interrupt_on")
+    assert approval.response_schema == {"properties": {"type": {"enum": ["approve", "reject"]}}}
     assert calls["c2"].state is State.INPUT_AVAILABLE
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from toolcall_nb.adapters.common_events import error_event
 from toolcall_nb.adapters.langchain.conversation import Conversation
+from toolcall_nb.adapters.langchain.interrupts import approval_request, interrupt_actions
 from toolcall_nb.adapters.langchain.langgraph_protocol import TypedEvents
 from toolcall_nb.adapters.langchain.messages import is_chunk, message_of, messages_in, role_of
 from toolcall_nb.core import events as ev
@@ -184,9 +185,12 @@ class GraphRun:
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
             value = as_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
-            calls = [call_id for call_id in self.calls_asked_about(value) if call_id is not None]
-            events += [ev.ToolApprovalRequest(call_id, call_id) for call_id in calls]
-            if not calls:
+            asked = zip(interrupt_actions(value), self.calls_asked_about(value), strict=True)
+            requests = [
+                approval_request(interrupt, action, call_id) for action, call_id in asked if call_id is not None
+            ]
+            events += requests
+            if not requests:
                 events += replies.message.other(ev.Data("interrupt", value))
         return events
 

@@ -29,7 +29,7 @@ def allowed_decisions(interrupt: Any, name: str) -> Collection[str]:
 def approval_request(interrupt: Any, action: Mapping[str, Any], call_id: str) -> ev.ToolApprovalRequest:
     """Returns the event that asks about a call: why, and which answers the graph takes."""
     decisions = sorted(allowed_decisions(interrupt, get(action, "name", str) or ""))
-    schema = as_mapping(getattr(interrupt, "response_schema", None))
+    schema = as_mapping(getattr(interrupt, "response_schema", as_mapping(interrupt).get("response_schema")))
     return ev.ToolApprovalRequest(
         call_id,
         call_id,
