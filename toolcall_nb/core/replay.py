@@ -175,7 +175,7 @@ def call_events(call: ToolCall) -> Iterator[Event]:
 _ANSWER_FIELDS = ("id", "approved", "reason")
 
 
-def approval_request(approval: Approval, call_id: str) -> ev.ToolApprovalRequest:
+def approval_event(approval: Approval, call_id: str) -> ev.ToolApprovalRequest:
     """Returns the event that asks for the approval."""
     asked = {name: getattr(approval, name) for name in approval.__struct_fields__ if name not in _ANSWER_FIELDS}
     return ev.ToolApprovalRequest(approval.id, call_id, **asked)
@@ -183,7 +183,7 @@ def approval_request(approval: Approval, call_id: str) -> ev.ToolApprovalRequest
 
 def _approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:
     """Yields the request for approval, the edited input if any, and the answer."""
-    yield approval_request(approval, call.id)
+    yield approval_event(approval, call.id)
     if call.original_input is not MISSING:
         yield ev.ToolInputAvailable(call.id, call.name, call.input)
     if approval.approved is not None:

@@ -208,7 +208,7 @@ class Transcript(Struct, frozen=True, eq=False):
 
     @property
     def outcome(self) -> RunOutcome:
-        """How the run ended, and the error that ended it; see `toolcall_nb.core.run_outcome`."""
+        """The end of the run, and the error that ended it; see `toolcall_nb.core.run_outcome`."""
         return run_outcome(self.messages)
 
     @classmethod

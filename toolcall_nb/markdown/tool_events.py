@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
-from toolcall_nb.core.replay import approval_request
+from toolcall_nb.core.replay import approval_event
 from toolcall_nb.core.transcript import State
 from toolcall_nb.markdown.callout import Header
 from toolcall_nb.markdown.scanner import CalloutClosed, CalloutGrew, CalloutOpened, Segment, Text, UnreadableHeader
@@ -209,7 +209,7 @@ def _callout_events(callout: ToolCallout, updates: bool) -> Iterator[Event]:
         yield ev.ToolInputStart(callout.id, callout.name, **fields)  # the text has a field of its own
         yield ev.ToolInputDelta(callout.id, callout.input_text)
     if (approval := callout.approval) is not None:
-        yield approval_request(approval, callout.id)
+        yield approval_event(approval, callout.id)
         if callout.is_edited:
             yield ev.ToolInputAvailable(callout.id, callout.name, callout.input)
         if approval.approved is not None:

@@ -1,4 +1,4 @@
-"""What an interrupt of a LangGraph run asks: `interrupt_actions`, `allowed_decisions` and `approval_request`."""
+"""The question of an interrupt of a LangGraph run: `interrupt_actions`, `allowed_decisions` and `approval_request`."""
 
 from __future__ import annotations
 
