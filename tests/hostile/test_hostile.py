@@ -16,6 +16,7 @@ from tests.support.hostile_variants import variants
 from tests.support.html_reader import Reader
 from tests.support.profile import IS_SEARCH
 from toolcall_nb.core import events as events_module
+from toolcall_nb.core import parts as parts_module
 from toolcall_nb.core import transcript as transcript_module
 from toolcall_nb.core.events import Diagnostic
 from toolcall_nb.core.transcript import ToolCall, Transcript
@@ -46,7 +47,7 @@ def holds_text(kind: Any) -> bool:
 
 
 def text_fields() -> set[tuple[str, str]]:
-    names = {**vars(events_module), **vars(transcript_module)}
+    names = {**vars(events_module), **vars(parts_module), **vars(transcript_module)}
     return {
         (each.__name__, name)
         for each in classes()

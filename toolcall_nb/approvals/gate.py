@@ -21,7 +21,7 @@ from toolcall_nb.approvals import ApprovalMode, Approver, Decision, RememberedAp
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
 from toolcall_nb.core.json_text import from_extended_json, to_extended_json
-from toolcall_nb.core.replay import approval_request
+from toolcall_nb.core.replay import approval_event
 from toolcall_nb.core.text import MAX_LEVELS, well_formed_json
 from toolcall_nb.core.transcript import Approval, ToolCall
 from toolcall_nb.tools.definition import Tool
@@ -71,7 +71,7 @@ class ApprovalGate:
         rule = f"approval mode {self._mode}" if self._mode == "never" or automatic is None else "remembered approval"
         is_automatic = automatic is not None or None
         approval = Approval(id=f"approval-{call.id}", is_automatic=is_automatic, asked_by="chat", rule=rule)
-        yield approval_request(approval, call.id)
+        yield approval_event(approval, call.id)
         with asking_about(tool):
             decision = automatic or self._asked_decision(replace(call, approval=approval))
         if decision.approved and decision.input is not MISSING:

@@ -16,7 +16,7 @@ from toolcall_nb.core.escaping import visible
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.invisible_characters import escape_invisible
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.replay import approval_request
+from toolcall_nb.core.replay import approval_event
 from toolcall_nb.core.transcript import Approval
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.live_runs.run import PLAYING, Run, RunDisplay
@@ -185,7 +185,7 @@ def _ask_in_own_card(call: ToolCall, chat: Chat) -> Decision:
     display = make_display(Environment.CALLBACK, info=chat.shown_model_name, on_stop=chat.stop, timings={})
     approval = call.approval or Approval(id=call.id)
     display.show(ev.ToolInputAvailable(call.id, call.name, {} if call.input is MISSING else call.input))
-    display.show(approval_request(approval, call.id))
+    display.show(approval_event(approval, call.id))
     try:
         decision = display.ask(call, lambda: chat.is_stopping)
         display.show(ev.ToolApprovalResponse(approval.id, decision.approved, decision.reason))
