@@ -76,7 +76,7 @@ def test_the_approval_request_is_streamed_before_the_approver_is_called(recorder
     def approver(found: ToolCall) -> Decision:
         question = shown[-1]
         assert isinstance(question, ev.ToolApprovalRequest)
-        assert found.approval == Approval(id=question.approval_id)
+        assert found.approval == Approval(id=question.approval_id, asked_by="chat", rule="approval mode ask")
         return Decision(True)
 
     chat = asking(recorder, approver, {"path": "a"})

@@ -304,14 +304,13 @@ WATCHED = {
 
 
 CHAT_GAPS = {
-    *((name, run) for name in ("pydantic-ai agent", "OpenAI agent") for run in ("two steps", "a sub-agent")),
+    *((name, "a sub-agent") for name in ("pydantic-ai agent", "OpenAI agent", "smolagents agent")),
     *(("LangGraph agent", run) for run in WATCHED),
     *(("Claude agent", "a sub-agent"), ("LlamaIndex agent", "a sub-agent")),
 }
 """The runs of which the spans of a chat with the agent give other steps or other places of nested calls."""
 NATIVE_GAPS = {
-    *(("pydantic-ai agent", run) for run in ("two steps", "a sub-agent")),
-    *(("LangGraph agent", run) for run in ("two steps", "a JSON result")),
+    *(("pydantic-ai agent", "a sub-agent"), ("LangGraph agent", "a JSON result")),
 }
 """The runs of which the spans of the agent alone give other steps, other nested calls or other values."""
 
