@@ -31,6 +31,7 @@ from toolcall_nb.core.transcript import (
     SourceDocumentPart,
     SourceUrlPart,
     State,
+    StepStart,
     TextPart,
     ToolCall,
     Transcript,
@@ -129,6 +130,36 @@ def _approval(text: str, state: State = State.OUTPUT_AVAILABLE, **about: Any) ->
     return _call(state=state, approval=Approval(id="a", reason=text, **about))
 
 
+def _question(text: str) -> Approval:
+    schema = {text: text, "enum": [text]}
+    more = {"title": text, "message": text, "asked_by": text, "rule": text, "expires_at": text}
+    return Approval(id="a", response_schema=schema, **more)
+
+
+def _inside(text: str) -> Transcript:
+    more: dict[str, Any] = {"parent": text, "extra": {text: text}}
+    parts = (
+        *(TextPart("x", **more), ReasoningPart("x", **more), ErrorPart("x", **more), DataPart("d", 1, **more)),
+        *(SourceUrlPart("s", "https://example.org/", **more), SourceDocumentPart("d", "text/plain", "x", **more)),
+        *(FilePart("https://example.org/f", "text/plain", **more), CustomPart("p.q", **more)),
+    )
+    return _reply(ToolCall(**{**_GIVEN, "id": text}), *parts, metadata={"model": "m"})
+
+
+def _step(text: str, parent: str | None = None) -> StepStart:
+    return StepStart(
+        parent=parent,
+        agent=text,
+        model=text,
+        usage={text: 1},
+        cost={text: text},
+        finish_reason=text,
+        response_id=text,
+        provider_metadata={text: text},
+        extra={text: text},
+    )
+
+
 PLACES: Mapping[str, Callable[[str], Transcript]] = {
     # Messages
     "assistant text": lambda text: _reply(TextPart(text)),
@@ -139,6 +170,8 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "system turn": lambda text: Transcript((Message("system", (TextPart(text),)),)),
     "message id": lambda text: _reply(TextPart("x"), id=text),
     "message metadata": lambda text: _reply(TextPart("x"), metadata={text: text, "model": text, "usage": {text: text}}),
+    "message's unknown field": lambda text: _reply(TextPart("x"), extra={text: text}),
+    "what wrote in the user's place": lambda text: Transcript((Message("user", (TextPart("x"),), injected=text),)),
     "finish reason": lambda text: _reply(TextPart("x"), finish_reason=text),
     "abort reason": lambda text: _reply(TextPart("x"), aborted=text),
     "title of the whole": lambda text: Transcript((), {"title": text}),
@@ -161,6 +194,8 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "approval's id": lambda text: _call(state=State.APPROVAL_REQUESTED, approval=Approval(id=text)),
     "approval's reason": lambda text: _approval(text, approved=True),
     "approval's signature": lambda text: _approval("x", approved=True, signature=text),
+    "why an approval is asked": lambda text: _call(state=State.APPROVAL_REQUESTED, approval=_question(text)),
+    "provider's id of a call": lambda text: _call(provider_id=text),
     "reason of a denial": lambda text: _approval(text, State.OUTPUT_DENIED, approved=False),
     "provider's metadata": lambda text: _call(provider_metadata={text: text}),
     "tool's metadata": lambda text: _call(tool_metadata={text: text}),
@@ -216,6 +251,9 @@ PLACES: Mapping[str, Callable[[str], Transcript]] = {
     "data part's id": lambda text: _reply(DataPart("d", 1, text)),
     "part of a provider": lambda text: _reply(CustomPart(text)),
     "part of a provider, metadata": lambda text: _reply(CustomPart("p.q", {text: text})),
+    "file's name": lambda text: _reply(FilePart("https://example.org/f", "image/png", filename=text)),
+    "parts inside a call": _inside,
+    "steps": lambda text: _reply(TextPart("x"), step_starts=(_step(text), _step(text, parent=text))),
     "error of the whole": lambda text: _reply(ErrorPart(text)),
     "error of the whole, details": lambda text: _reply(ErrorPart("x", text)),
 }
