@@ -43,12 +43,12 @@ def _first_line(html: str) -> str:
     [
         ([ev.Finish()], "ended"),
         ([ev.Finish(finish_reason="stop")], "ended"),
-        ([ev.Finish(finish_reason="length")], "stopped at the length limit"),
+        ([ev.Finish(finish_reason="length")], "cut-off"),
         ([ev.Finish(finish_reason="--><img src=x>")], "ended"),
         ([ev.Abort()], "stopped"),
         ([ev.Abort(reason="--><img src=x>")], "stopped"),
-        ([ev.Error("refused")], "ended with an error"),
-        ([ev.Error("refused"), ev.Finish()], "ended with an error"),
+        ([ev.Error("refused")], "error"),
+        ([ev.Error("refused"), ev.Finish()], "error"),
     ],
 )
 def test_the_first_line_of_a_saved_run_says_what_it_is_and_how_it_ended(events: list[Event], end: str) -> None:

@@ -98,8 +98,8 @@ FAULTS = (
     Fault(
         "a text delta under another id is added to the open block",
         "core.TranscriptBuilder._text_delta",
-        "if slot is None or slot.block != event.id or",
-        "if slot is None or",
+        "            or slot.block != event.id\n",
+        "",
         "tests/core/test_reducer.py",
     ),
     Fault(
