@@ -29,6 +29,9 @@ _WRITE_AGAIN = "It was not run. Write the whole call again, with an empty line a
 _BLOCKS: dict[type, Any] = {kind: block for block in (_TEXT, _REASONING) for kind in block}
 
 
+_OF_STEPS = tuple(name for name in ev.FinishStep.__struct_fields__ if name != "parent")
+
+
 class ReplyCall(Struct):
     """A call of this reply: its complete input, and whether the model's side reported the input as wrong.
 
@@ -106,7 +109,8 @@ class Reply:
             case ev.StartStep(parent=None):
                 return self._begin_step(event)
             case ev.FinishStep(parent=None):
-                self.last_step = replace(event, agent=event.agent or self.last_step.agent)
+                known = {name: value for name in _OF_STEPS if (value := getattr(event, name))}
+                self.last_step = replace(self.last_step, **known)  # a step may be described twice
                 return []
             case ev.FinishStep():
                 self.nested_ends.append(event)
