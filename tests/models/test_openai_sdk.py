@@ -152,7 +152,7 @@ def test_the_helpers_snapshots_are_not_read_with_each_event(server: ReplayServer
             if hasattr(event, "snapshot"):
                 event.snapshot = object()  # what can't be written as JSON
             adapter.take(event)
-    assert [type(event) for event in adapter.close()] == [ev.Finish]
+    assert [type(event) for event in adapter.close()] == [ev.FinishStep, ev.Finish]
 
 
 def test_whole_objects_of_the_sdk_are_read(server: ReplayServer, client: OpenAI) -> None:
