@@ -89,7 +89,13 @@ def test_the_objects_of_googles_sdk_read_like_the_raw_responses(recording: Recor
     body = _body(recording)
     with ReplayServer(Reply(body, cuts=cut_at_random(body, seed=3))) as server, _google(server.url) as client:
         stream = client.models.generate_content_stream(model="gemini-x", contents="?")
-        assert read_items(stream) == read_items(recording.items)
+        assert read_items(stream) == read_items([_without_service_tier(item) for item in recording.items])
+
+
+def _without_service_tier(item: Any) -> Any:
+    """The chunk as google-genai has it, whose types lack this field."""
+    usage = {name: value for name, value in item.get("usageMetadata", {}).items() if name != "serviceTier"}
+    return {**item, "usageMetadata": usage} if usage else item
 
 
 @pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")  # google-genai's own
