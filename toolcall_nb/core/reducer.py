@@ -214,7 +214,9 @@ class TranscriptBuilder:
 
     def _abort(self, event: ev.Abort) -> Touched:
         self._interrupt_calls(_OPEN_STATES)
-        return self._change(self._message(), is_open=False, aborted=event.reason or "")
+        message = self._message()
+        extra = {**message.extra, **event.extra}
+        return self._change(message, is_open=False, aborted=event.reason or "", extra=extra)
 
     def _interrupt_calls(self, states: Container[State]) -> bool:
         """Ends the calls of the open message that are in one of these states; returns whether there were any."""

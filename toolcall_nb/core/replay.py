@@ -36,13 +36,12 @@ def message_events(message: Message, *, timings: bool = False) -> Iterator[Event
         role=role,
         repeated=message.repeated,
         injected=message.injected,
-        extra=message.extra,
     )
     yield from content_events(message.parts, message.step_starts, timings=timings)
     if message.aborted is not None:
-        yield ev.Abort(reason=message.aborted or None)
+        yield ev.Abort(reason=message.aborted or None, extra=message.extra)
     else:
-        yield ev.Finish(finish_reason=message.finish_reason or "stop")
+        yield ev.Finish(finish_reason=message.finish_reason or "stop", extra=message.extra)
 
 
 def content_events(
