@@ -73,6 +73,7 @@ def test_a_call_is_approved_and_a_run_is_stopped_in_a_widgets_callback(lab: Lab,
     output.locator("button.jupyter-button").click()
     expect(output.locator(".tc-state").last).to_have_text("Awaiting approval")
     notebook.picture(2, "callback", ("Light",))
+    panel(output).scroll_into_view_if_needed()
     panel(output).get_by_role("button", name="Approve", exact=True).click()
     finish(notebook)
     expect(output).to_contain_text("Paragraph 11")

@@ -16,7 +16,7 @@ _DISPLAYS = {
     "transcript": "<!-- Transcript: 2 messages, 1 tool call, 1 failed -->",
     "transcript.calls['c1']": "<!-- Tool call: weather · Error -->",
     "transcript.calls": "<!-- Table: 1 tool call, 1 failed -->",
-    "diff(transcript, Transcript())": "<!-- Comparison: 2 removed -->",
+    "diff(transcript, Transcript())": "<!-- Comparison: 1 changed · 2 removed -->",
     "run_many(['one'], models='mock:text')": "<!-- Batch: 1 of 1 done -->",
 }
 

@@ -308,7 +308,7 @@ def test_jupyterlabs_own_interrupt_ends_a_call_a_text_and_a_question_and_the_nex
             notebook.cell(number).locator(".jp-InputPrompt").first.click()
             notebook.page.keyboard.type("ii")
         notebook.wait_until_run(number)
-        expect(output.locator(".tc-note")).to_contain_text("Stopped")
+        expect(output.locator(".tc-note")).to_contain_text("Interrupted")
         expect(output.locator(".tc-state")).to_have_text("Completed" if where == "text" else "Interrupted")
         expect(output).not_to_contain_text("Traceback")
         assert_inactive(output)

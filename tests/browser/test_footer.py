@@ -152,7 +152,11 @@ def test_in_a_notebook_nothing_moves_and_the_fold_and_the_details_open(lab: Lab)
     notebook.pass_gate("rest")
     notebook.wait_until_run(2)
     expect(output.locator(".tc-stop")).to_have_count(0)
-    expect(output.locator(".tc-foot summary")).to_have_text(LINE.replace(" · 1 tool call", ""))
+    expect(output.locator(".tc-foot summary")).to_have_text(
+        LINE.replace(
+            "1 tool call", "error: OpenAI is overloaded or not available (529): Overloaded. Try again a little later."
+        )
+    )
     assert foot.evaluate("each => each.getBoundingClientRect().height") == before
     expect(output.locator(".tc-err")).to_contain_text("Error OpenAI is overloaded")
     expect(output.get_by_text("Overloaded Overloaded")).to_be_hidden()
