@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tests.crossings import replies
-from tests.crossings.scenarios import arguments_of
+from tests.crossings.scenarios import arguments_of, id_of, turns_of
 from toolcall_nb.core.transcript import FilePart, Message, SourceUrlPart, State, Step, TextPart, ToolCall, Transcript
 
 __all__ = ["MESSAGE_FORMATS", "MessageFormat"]
@@ -24,19 +24,6 @@ class MessageFormat(NamedTuple):
 
     title: str
     write: Callable[[Transcript], list[Any]]
-
-
-def _turns(transcript: Transcript) -> Iterator[tuple[Message, Step | None]]:
-    """Yields each message of the user, and each step of the assistant."""
-    for message in transcript:
-        if message.role == "user":
-            yield message, None
-        for step in message.steps if message.role == "assistant" else ():
-            yield message, step
-
-
-def _id(call: ToolCall) -> str:
-    return call.provider_id or call.id
 
 
 def _files(message: Message) -> list[FilePart]:
@@ -60,7 +47,7 @@ def _done(step: Step) -> list[ToolCall]:
 
 def openai_messages(transcript: Transcript) -> list[Item]:
     messages: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             content: list[Item] = [{"type": "text", "text": message.text}]
             for file in _files(message):
@@ -69,7 +56,7 @@ def openai_messages(transcript: Transcript) -> list[Item]:
             continue
         messages.append(replies.chat_message(step))
         for call in _done(step):
-            messages.append({"role": "tool", "tool_call_id": _id(call), "content": _result_text(call)})
+            messages.append({"role": "tool", "tool_call_id": id_of(call), "content": _result_text(call)})
     return messages
 
 
@@ -85,7 +72,7 @@ def responses_input(transcript: Transcript) -> list[Item]:
         ]
 
     items: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             content: list[Item] = [{"type": "input_text", "text": message.text}]
             for file in _files(message):
@@ -94,7 +81,7 @@ def responses_input(transcript: Transcript) -> list[Item]:
             continue
         items += replies.responses_items(step)
         for call in _done(step):
-            items.append({"type": "function_call_output", "call_id": _id(call), "output": pieces(call)})
+            items.append({"type": "function_call_output", "call_id": id_of(call), "output": pieces(call)})
     return items
 
 
@@ -113,10 +100,10 @@ def anthropic_messages(transcript: Transcript) -> list[Item]:
                 for piece in call.contents
             ]
         is_error = call.error is not None
-        return {"type": "tool_result", "tool_use_id": _id(call), "content": content, "is_error": is_error}
+        return {"type": "tool_result", "tool_use_id": id_of(call), "content": content, "is_error": is_error}
 
     messages: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             pictures = [image(file.url) for file in _files(message)]
             messages.append({"role": "user", "content": [*pictures, {"type": "text", "text": message.text}]})
@@ -137,13 +124,13 @@ def google_contents(transcript: Transcript) -> list[Item]:
 
     def result(call: ToolCall) -> Item:
         response = {"error": call.error} if call.error is not None else {"result": call.output}
-        about: Item = {"id": _id(call), "name": call.name, "response": response}
+        about: Item = {"id": id_of(call), "name": call.name, "response": response}
         if files := [piece["url"] for piece in call.contents or () if piece["type"] == "file"]:
             about["parts"] = [data(url) for url in files]
         return {"functionResponse": about}
 
     contents: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             files = [data(file.url, file.filename) for file in _files(message)]
             contents.append({"role": "user", "parts": [{"text": message.text}, *files]})
@@ -166,11 +153,15 @@ def bedrock_messages(transcript: Transcript) -> list[Item]:
             {"text": piece["text"]} if piece["type"] == "text" else image(piece["url"]) for piece in call.contents or ()
         ]
         status = "success" if call.error is None else "error"
-        about = {"toolUseId": _id(call), "status": status, "content": content or [{"text": _result_text(call)}]}
+        about = {
+            "toolUseId": id_of(call),
+            "status": status,
+            "content": content or [{"text": _result_text(call)}],
+        }
         return {"toolResult": about}
 
     messages: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             pictures = [image(file.url) for file in _files(message)]
             messages.append({"role": "user", "content": [{"text": message.text}, *pictures]})
@@ -191,7 +182,7 @@ def langchain_messages(transcript: Transcript) -> list[Any]:
         return {"type": "image", "mime_type": "image/png", "base64": _base64(url), **more}
 
     messages: list[Any] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             files = [image(file.url, extras={"filename": file.filename}) for file in _files(message)]
             content: Any = [{"type": "text", "text": message.text}, *files] if files else message.text
@@ -206,7 +197,7 @@ def langchain_messages(transcript: Transcript) -> list[Any]:
                     for piece in call.contents
                 ]
             status = "success" if call.error is None else "error"
-            messages.append(ToolMessage(told, tool_call_id=_id(call), name=call.name, status=status))
+            messages.append(ToolMessage(told, tool_call_id=id_of(call), name=call.name, status=status))
     return messages
 
 
@@ -225,7 +216,7 @@ def langchain_fields(step: Step) -> Item:
     return {
         "content": content if reasoning or cited else step.text,
         "tool_calls": [
-            {"name": call.name, "args": call.input, "id": _id(call), "type": "tool_call"} for call in step.calls
+            {"name": call.name, "args": call.input, "id": id_of(call), "type": "tool_call"} for call in step.calls
         ],
         "id": step.response_id,
         "response_metadata": {
@@ -252,7 +243,7 @@ def pydantic_ai_messages(transcript: Transcript) -> list[Any]:
 
     messages: list[Any] = []
     waiting: list[Any] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             files = [
                 BinaryContent(base64.b64decode(_base64(file.url)), media_type="image/png", identifier=file.filename)
@@ -277,12 +268,12 @@ def pydantic_ai_messages(transcript: Transcript) -> list[Any]:
                 ]
             if call.state is State.OUTPUT_DENIED:
                 reason = call.approval.reason if call.approval else None
-                waiting.append(pm.ToolReturnPart(call.name, reason, _id(call), outcome="denied"))
+                waiting.append(pm.ToolReturnPart(call.name, reason, id_of(call), outcome="denied"))
             elif call.error is not None:
                 told = told if call.contents else call.error
-                waiting.append(pm.ToolReturnPart(call.name, told, _id(call), outcome="failed"))
+                waiting.append(pm.ToolReturnPart(call.name, told, id_of(call), outcome="failed"))
             else:
-                waiting.append(pm.ToolReturnPart(call.name, told, _id(call)))
+                waiting.append(pm.ToolReturnPart(call.name, told, id_of(call)))
     return [*messages, *([pm.ModelRequest(waiting)] if waiting else [])]
 
 
@@ -300,7 +291,7 @@ def pydantic_ai_response(step: Step) -> Any:
         [
             *([pm.ThinkingPart(reasoning)] if reasoning else []),
             *([pm.TextPart(step.text)] if step.text else []),
-            *(pm.ToolCallPart(call.name, arguments_of(call), _id(call)) for call in step.calls),
+            *(pm.ToolCallPart(call.name, arguments_of(call), id_of(call)) for call in step.calls),
         ],
         model_name=step.model or "m-other",
         provider_response_id=step.response_id,
@@ -348,7 +339,7 @@ def _ui_part(part: Any) -> Item:
 
 
 def _ui_call(call: ToolCall) -> Item:
-    fields: Item = {"type": f"tool-{call.name}", "toolCallId": _id(call), "state": call.state.value}
+    fields: Item = {"type": f"tool-{call.name}", "toolCallId": id_of(call), "state": call.state.value}
     fields["input"] = call.input
     if call.approval is not None:
         answer = {"approved": call.approval.approved, "reason": call.approval.reason}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tests.crossings.replies import anthropic_blocks
-from tests.crossings.scenarios import arguments_of
+from tests.crossings.scenarios import arguments_of, id_of, turns_of
 from tests.runs import claude_code_sessions as claude
 from tests.runs import codex_sessions as codex
 from tests.runs.inspect_samples import HEADER, time
@@ -33,18 +33,6 @@ class RecordFormat(NamedTuple):
 
     title: str
     write: Callable[[Transcript], list[Any]]
-
-
-def _turns(transcript: Transcript) -> Iterator[tuple[Message, Step | None]]:
-    for message in transcript:
-        if message.role == "user":
-            yield message, None
-        for step in message.steps if message.role == "assistant" else ():
-            yield message, step
-
-
-def _id(call: ToolCall) -> str:
-    return call.provider_id or call.id
 
 
 def _told(call: ToolCall) -> str:
@@ -110,10 +98,10 @@ def claude_code(transcript: Transcript) -> list[Item]:
         if call.state is State.OUTPUT_DENIED and call.approval is not None:
             refused = "The user doesn't want to proceed with this tool use. The tool use was rejected."
             content, error = f"{refused} Reason: {call.approval.reason}", {"is_error": True}
-        block = {"type": "tool_result", "tool_use_id": _id(call), "content": content, **error}
+        block = {"type": "tool_result", "tool_use_id": id_of(call), "content": content, **error}
         add("user", [block], **fields)
 
-    for number, (message, step) in enumerate(_turns(transcript)):
+    for number, (message, step) in enumerate(turns_of(transcript)):
         if step is None:
             add("user", message.text, **({"isMeta": True} if message.injected is not None else {}))
             continue
@@ -136,12 +124,12 @@ def claude_code(transcript: Transcript) -> list[Item]:
             )
         for call in step.calls:
             for part in _inside(message, call):
-                inner = {"isSidechain": True, "parent_tool_use_id": _id(call), "agentId": "k9"}
+                inner = {"isSidechain": True, "parent_tool_use_id": id_of(call), "agentId": "k9"}
                 fields = {**inner, "message": {"id": f"x{len(lines)}", "model": "m-small"}}
                 if isinstance(part, TextPart):
                     add("assistant", [{"type": "text", "text": part.text}], **fields)
                 elif isinstance(part, ToolCall):
-                    add("assistant", [claude.call(_id(part), part.name, **arguments_of(part))], **fields)
+                    add("assistant", [claude.call(id_of(part), part.name, **arguments_of(part))], **fields)
                     result(part, **inner)
             if call.is_final:
                 result(call)
@@ -155,7 +143,7 @@ def claude_code(transcript: Transcript) -> list[Item]:
 
 def codex_session(transcript: Transcript) -> list[Item]:
     lines: list[Item] = [codex.line("session_meta", 0, id="s1", cwd="/home/ann", cli_version="1.0")]
-    for number, (message, step) in enumerate(_turns(transcript), 1):
+    for number, (message, step) in enumerate(turns_of(transcript), 1):
         if step is None:
             lines.append(codex.message(number, "user", message.text))
             lines.append(codex.event(number, "user_message", message=message.text))
@@ -168,7 +156,7 @@ def codex_session(transcript: Transcript) -> list[Item]:
             lines.append(codex.message(number, "assistant", step.text))
         for call in step.calls:
             given = json.dumps(call.input)
-            lines.append(codex.item(number, "function_call", name=call.name, arguments=given, call_id=_id(call)))
+            lines.append(codex.item(number, "function_call", name=call.name, arguments=given, call_id=id_of(call)))
         usage = _usage(step)
         counts = {
             "input_tokens": usage["inputTokens"],
@@ -187,7 +175,7 @@ def codex_session(transcript: Transcript) -> list[Item]:
                     else {"type": "input_image", "image_url": piece["url"]}
                     for piece in call.contents
                 ]
-            lines.append(codex.output(number + 0.5, _id(call), output))
+            lines.append(codex.output(number + 0.5, id_of(call), output))
         if error := _error(step):
             lines.append(codex.event(number, "error", message=error))
         if message.aborted is not None:
@@ -202,7 +190,7 @@ def inspect_log(transcript: Transcript) -> list[Item]:
     messages: list[Item] = []
     events: list[Item] = []
     second = 0.0
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         second += 1
         if step is None:
             messages.append({"id": f"u{len(messages)}", "role": "user", "content": message.text})
@@ -210,7 +198,8 @@ def inspect_log(transcript: Transcript) -> list[Item]:
         content: list[Item] = [{"type": "reasoning", "reasoning": _reasoning(step)}] if _reasoning(step) else []
         content += [{"type": "text", "text": step.text}] if step.text else []
         calls = [
-            {"id": _id(call), "function": call.name, "arguments": call.input, "type": "function"} for call in step.calls
+            {"id": id_of(call), "function": call.name, "arguments": call.input, "type": "function"}
+            for call in step.calls
         ]
         said = {"id": f"m{second}", "role": "assistant", "content": content, "model": step.model or "m-other"}
         said |= {"tool_calls": calls} if calls else {}
@@ -239,14 +228,26 @@ def inspect_log(transcript: Transcript) -> list[Item]:
                     for piece in call.contents
                 ]
             failed = {"error": {"type": "unknown", "message": call.error}} if call.error is not None else {}
-            result = {"role": "tool", "tool_call_id": _id(call), "function": call.name, "content": told, **failed}
+            result = {
+                "role": "tool",
+                "tool_call_id": id_of(call),
+                "function": call.name,
+                "content": told,
+                **failed,
+            }
             messages.append(result)
-            about = {"event": "tool", "id": _id(call), "function": call.name, "arguments": call.input, "result": told}
+            about = {
+                "event": "tool",
+                "id": id_of(call),
+                "function": call.name,
+                "arguments": call.input,
+                "result": told,
+            }
             events.append(
                 {**about, "timestamp": time(second + 0.1), "completed": time(second + 0.2), "events": [], **failed}
             )
     sample: Item = {"id": "a7", "epoch": 1, "input": "Go.", "target": "", "messages": messages, "events": events}
-    if error := next((_error(step) for _, step in _turns(transcript) if step is not None and _error(step)), None):
+    if error := next((_error(step) for _, step in turns_of(transcript) if step is not None and _error(step)), None):
         sample["error"] = {"message": error, "traceback": "", "traceback_ansi": ""}
     return [{**HEADER, "samples": [sample]}]
 
@@ -267,7 +268,7 @@ def langsmith(transcript: Transcript) -> list[Any]:
         return {"lc": 1, "type": "constructor", "id": ["m", name], "kwargs": kwargs}
 
     def ai(text: str, calls: Any, step: Step | None) -> Item:
-        asked = [{"name": c.name, "args": c.input, "id": _id(c), "type": "tool_call"} for c in calls]
+        asked = [{"name": c.name, "args": c.input, "id": id_of(c), "type": "tool_call"} for c in calls]
         content: Any = text
         if step is not None and _reasoning(step):
             content = [{"type": "reasoning", "reasoning": _reasoning(step)}, {"type": "text", "text": text}]
@@ -294,7 +295,7 @@ def langsmith(transcript: Transcript) -> list[Any]:
 
     def use(name: str, parent: str, call: ToolCall) -> Item:
         status = "success" if call.error is None else "error"
-        told = {"content": _told(call), "type": "tool", "tool_call_id": _id(call), "status": status}
+        told = {"content": _told(call), "type": "tool", "tool_call_id": id_of(call), "status": status}
         logged(
             name, "tool", parent, inputs=call.input, outputs={} if call.error else {"output": told}, error=call.error
         )
@@ -305,7 +306,7 @@ def langsmith(transcript: Transcript) -> list[Any]:
     users = [message.text for message in transcript if message.role == "user"]
     logged("root", "chain", None, inputs={"messages": [["user", users[-1]]]})
     runs[0]["name"] = "agent"
-    for number, (message, step) in enumerate(_turns(transcript)):
+    for number, (message, step) in enumerate(turns_of(transcript)):
         if step is None:
             before.append(constructed("HumanMessage", content=message.text, type="human"))
             continue
@@ -336,7 +337,7 @@ def langsmith(transcript: Transcript) -> list[Any]:
 
 def atif(transcript: Transcript) -> list[Item]:
     steps: list[Item] = []
-    for number, (message, step) in enumerate(_turns(transcript), 1):
+    for number, (message, step) in enumerate(turns_of(transcript), 1):
         about: Item = {"step_id": number, "timestamp": f"2025-09-01T10:00:{number:02}Z"}
         if step is None:
             steps.append({**about, "source": "user", "message": message.text})
@@ -351,7 +352,8 @@ def atif(transcript: Transcript) -> list[Item]:
         about |= {"reasoning_content": _reasoning(step)} if _reasoning(step) else {}
         if step.calls:
             about["tool_calls"] = [
-                {"tool_call_id": _id(call), "function_name": call.name, "arguments": call.input} for call in step.calls
+                {"tool_call_id": id_of(call), "function_name": call.name, "arguments": call.input}
+                for call in step.calls
             ]
             results = []
             for call in step.calls:
@@ -363,7 +365,7 @@ def atif(transcript: Transcript) -> list[Item]:
                         else {"type": "image", "source": {"media_type": "image/png", "path": piece["url"]}}
                         for piece in call.contents
                     ]
-                results.append({"source_call_id": _id(call), "content": told})
+                results.append({"source_call_id": id_of(call), "content": told})
             about["observation"] = {"results": results}
         steps.append(about)
     agent = {"name": "finder", "version": "1", "model_name": "m-other"}
@@ -385,7 +387,7 @@ def genai_spans(transcript: Transcript) -> list[Any]:
         return {"type": "text", "content": content}
 
     def asked(call: ToolCall) -> Item:
-        return {"type": "tool_call", "id": _id(call), "name": call.name, "arguments": call.input}
+        return {"type": "tool_call", "id": id_of(call), "name": call.name, "arguments": call.input}
 
     def add(name: str, parent: str, attributes: Item, error: str | None = None) -> str:
         span_id = f"{len(spans) + 1:02x}"
@@ -426,7 +428,7 @@ def genai_spans(transcript: Transcript) -> list[Any]:
         attributes = {
             "gen_ai.operation.name": "execute_tool",
             "gen_ai.tool.name": call.name,
-            "gen_ai.tool.call.id": _id(call),
+            "gen_ai.tool.call.id": id_of(call),
             "gen_ai.tool.call.arguments": json.dumps(call.input),
             "gen_ai.tool.call.result": None if call.error is not None else str(call.output),
             "error.type": None if call.error is None else "RuntimeError",
@@ -435,7 +437,7 @@ def genai_spans(transcript: Transcript) -> list[Any]:
 
     root = add("invoke_agent main", "", {"gen_ai.operation.name": "invoke_agent"})
     before: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             before.append(_genai_message("user", text(message.text)))
             continue
@@ -458,9 +460,13 @@ def genai_spans(transcript: Transcript) -> list[Any]:
                     told = [*told, _genai_message("assistant", *said)]
                     for each in calls:
                         execute(agent, each)
-                        about_result = {"type": "tool_call_response", "id": _id(each), "response": _told(each)}
+                        about_result = {
+                            "type": "tool_call_response",
+                            "id": id_of(each),
+                            "response": _told(each),
+                        }
                         told.append(_genai_message("tool", about_result))
-            part = {"type": "tool_call_response", "id": _id(call), "response": _told(call)}
+            part = {"type": "tool_call_response", "id": id_of(call), "response": _told(call)}
             before.append(_genai_message("tool", part))
     spans[0]["endTimeUnixNano"] = str(1900 * 10**9)
     return [otlp(*spans)]
@@ -481,7 +487,7 @@ def openinference_spans(transcript: Transcript) -> list[Any]:
                 found[f"{place}.tool_call_id"] = message["tool_call_id"]
             for index, call in enumerate(message.get("calls", ())):
                 inner = f"{place}.tool_calls.{index}.tool_call"
-                found[f"{inner}.id"] = _id(call)
+                found[f"{inner}.id"] = id_of(call)
                 found[f"{inner}.function.name"] = call.name
                 found[f"{inner}.function.arguments"] = json.dumps(call.input)
         return found
@@ -496,7 +502,7 @@ def openinference_spans(transcript: Transcript) -> list[Any]:
         attributes = {
             "openinference.span.kind": "TOOL",
             "tool.name": call.name,
-            "tool_call.id": _id(call),
+            "tool_call.id": id_of(call),
             "input.value": json.dumps(call.input),
             "input.mime_type": "application/json",
         }
@@ -505,7 +511,7 @@ def openinference_spans(transcript: Transcript) -> list[Any]:
 
     root = add("agent", "", {"openinference.span.kind": "AGENT"})
     before: list[Item] = []
-    for message, step in _turns(transcript):
+    for message, step in turns_of(transcript):
         if step is None:
             before.append({"role": "user", "content": message.text})
             continue
@@ -536,8 +542,8 @@ def openinference_spans(transcript: Transcript) -> list[Any]:
                     told = [*told, reply]
                     for each in calls:
                         execute(agent, each)
-                        told.append({"role": "tool", "tool_call_id": _id(each), "content": _told(each)})
-            before.append({"role": "tool", "tool_call_id": _id(call), "content": _told(call)})
+                        told.append({"role": "tool", "tool_call_id": id_of(each), "content": _told(each)})
+            before.append({"role": "tool", "tool_call_id": id_of(call), "content": _told(call)})
     spans[0]["endTimeUnixNano"] = str(1900 * 10**9)
     return [otlp(*spans)]
 

@@ -7,7 +7,7 @@ without the facts, so that a test can tell whether an output shows them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from toolcall_nb.core.transcript import (
@@ -21,6 +21,7 @@ from toolcall_nb.core.transcript import (
     SourceDocumentPart,
     SourceUrlPart,
     State,
+    Step,
     StepStart,
     TextPart,
     ToolCall,
@@ -29,7 +30,7 @@ from toolcall_nb.core.transcript import (
 
 __all__ = [
     *("FACTS", "NORTH", "PICTURE", "SCENARIOS", "SEEN", "TOKENS", "Fact", "Scenario"),
-    *("answer", "arguments_of", "call", "steps", "transcript_of", "user"),
+    *("answer", "arguments_of", "call", "id_of", "steps", "transcript_of", "turns_of", "user"),
 ]
 
 Reader: TypeAlias = Callable[[Transcript], Any]
@@ -101,6 +102,20 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call that has some."""
     assert isinstance(call.input, dict)
     return call.input
+
+
+def id_of(call: ToolCall) -> str:
+    """The id that the provider gave the call."""
+    return call.provider_id or call.id
+
+
+def turns_of(transcript: Transcript) -> Iterator[tuple[Message, Step | None]]:
+    """Yields each message of the user, and each step of the assistant with its message."""
+    for message in transcript:
+        if message.role == "user":
+            yield message, None
+        for step in message.steps if message.role == "assistant" else ():
+            yield message, step
 
 
 def transcript_of(*messages: Message) -> Transcript:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.crossings.conversations import ui_messages
+from tests.crossings.scenarios import id_of
 from toolcall_nb.core.transcript import (
     CustomPart,
     ErrorPart,
@@ -41,10 +42,6 @@ class StreamFormat(NamedTuple):
 
 def _answer(transcript: Transcript) -> Message:
     return next(message for message in reversed(transcript.messages) if message.role == "assistant")
-
-
-def _id(call: ToolCall) -> str:
-    return call.provider_id or call.id
 
 
 # The AI SDK -------------------------------------------------------------------------------------------------------
@@ -86,7 +83,7 @@ def _ui_part(part: Any, number: str, version: int) -> list[Item]:
 
 
 def _ui_call(call: ToolCall, version: int) -> Iterator[Item]:
-    about = {"toolCallId": _id(call)}
+    about = {"toolCallId": id_of(call)}
     yield {"type": "tool-input-start", **about, "toolName": call.name}
     yield {"type": "tool-input-delta", **about, "inputTextDelta": json.dumps(call.input)}
     yield {"type": "tool-input-available", **about, "toolName": call.name, "input": call.input}
@@ -133,7 +130,7 @@ def ag_ui_events(transcript: Transcript) -> list[Item]:
         for call in calls:
             if parts := nested[call.id]:
                 about = {"subagentRunId": "sub1"}
-                name = {"name": agents.get(call.id), "parentToolCallId": _id(call)}
+                name = {"name": agents.get(call.id), "parentToolCallId": id_of(call)}
                 events.append({"type": "SUBAGENT_STARTED", **about, **name})
                 for part in parts:
                     inner = [*_ag_ui_text(part.text, "n1")] if isinstance(part, TextPart) else []
@@ -141,7 +138,7 @@ def ag_ui_events(transcript: Transcript) -> list[Item]:
                     events += [{**event, **about} for event in inner]
                 events.append({"type": "SUBAGENT_FINISHED", **about})
             if call.state is State.APPROVAL_REQUESTED and call.approval is not None:
-                about = {"id": call.approval.id, "reason": "tool_call", "toolCallId": _id(call)}
+                about = {"id": call.approval.id, "reason": "tool_call", "toolCallId": id_of(call)}
                 interrupts.append({**about, "message": "It cannot be undone."})
             events += _ag_ui_result(call)
         events.append({"type": "STEP_FINISHED", "stepName": "model"})
@@ -168,9 +165,9 @@ def _ag_ui_reasoning(text: str, message_id: str) -> Iterator[Item]:
 
 
 def _ag_ui_call(call: ToolCall) -> Iterator[Item]:
-    yield {"type": "TOOL_CALL_START", "toolCallId": _id(call), "toolCallName": call.name}
-    yield {"type": "TOOL_CALL_ARGS", "toolCallId": _id(call), "delta": json.dumps(call.input)}
-    yield {"type": "TOOL_CALL_END", "toolCallId": _id(call)}
+    yield {"type": "TOOL_CALL_START", "toolCallId": id_of(call), "toolCallName": call.name}
+    yield {"type": "TOOL_CALL_ARGS", "toolCallId": id_of(call), "delta": json.dumps(call.input)}
+    yield {"type": "TOOL_CALL_END", "toolCallId": id_of(call)}
 
 
 def _ag_ui_result(call: ToolCall) -> Iterator[Item]:
@@ -186,7 +183,12 @@ def _ag_ui_result(call: ToolCall) -> Iterator[Item]:
             for piece in call.contents
         ]
     if call.is_final:
-        yield {"type": "TOOL_CALL_RESULT", "messageId": f"m-{_id(call)}", "toolCallId": _id(call), "content": content}
+        yield {
+            "type": "TOOL_CALL_RESULT",
+            "messageId": f"m-{id_of(call)}",
+            "toolCallId": id_of(call),
+            "content": content,
+        }
 
 
 def ag_ui_snapshot(transcript: Transcript) -> list[Item]:
@@ -203,7 +205,7 @@ def ag_ui_snapshot(transcript: Transcript) -> list[Item]:
         for step in message.steps if message.role == "assistant" else ():
             calls = [
                 {
-                    "id": _id(call),
+                    "id": id_of(call),
                     "type": "function",
                     "function": {"name": call.name, "arguments": json.dumps(call.input)},
                 }
@@ -212,7 +214,7 @@ def ag_ui_snapshot(transcript: Transcript) -> list[Item]:
             about: Item = {"id": f"a{len(messages)}", "role": "assistant", "content": step.text}
             messages.append({**about, **({"toolCalls": calls} if calls else {})})
             for call in step.calls:
-                told = {"id": f"r{len(messages)}", "role": "tool", "toolCallId": _id(call)}
+                told = {"id": f"r{len(messages)}", "role": "tool", "toolCallId": id_of(call)}
                 error = {"error": call.error} if call.error is not None else {}
                 messages.append({**told, "content": str(call.output) if call.error is None else call.error, **error})
     run = {"threadId": "th", "runId": "r1"}
@@ -247,7 +249,7 @@ def envelopes(transcript: Transcript) -> list[Item]:
             events.append({"type": "provider-event", "data": {"type": "text-delta", "textDelta": step.text}})
         if error := next((part.text for part in step.parts if isinstance(part, ErrorPart)), None):
             return [*events, envelope("chain-error", error={"message": error})]
-        calls = [{"id": _id(call), "name": call.name, "arguments": call.input} for call in step.calls]
+        calls = [{"id": id_of(call), "name": call.name, "arguments": call.input} for call in step.calls]
         usage = {"inputTokens": 3, "outputTokens": 2, **(step.usage or {})}
         tokens = {"promptTokens": usage["inputTokens"], "completionTokens": usage["outputTokens"]}
         response = {"text": step.text, "toolCalls": calls}
@@ -257,7 +259,12 @@ def envelopes(transcript: Transcript) -> list[Item]:
             events.append(envelope("tools-started", tools=calls))
         for call in step.calls:
             failed = call.error is not None
-            about = {"type": "tool-result", "toolCallId": _id(call), "toolName": call.name, "isError": failed}
+            about = {
+                "type": "tool-result",
+                "toolCallId": id_of(call),
+                "toolName": call.name,
+                "isError": failed,
+            }
             told = {**about, "result": call.error if failed else call.output}
             events.append(envelope("tool-completed", messages=[{"role": "tool", "content": [told]}]))
     return [*events, envelope("chain-completed")]
@@ -266,10 +273,10 @@ def envelopes(transcript: Transcript) -> list[Item]:
 def stage_log(transcript: Transcript) -> list[Item]:
     updates: list[Item] = []
     for call in _answer(transcript).calls:
-        about = {"id": _id(call), "name": call.name}
+        about = {"id": id_of(call), "name": call.name}
         updates.append({"type": "update", **about, "stage": "start"} | {"parameters": ""})
-        updates.append({"id": _id(call), "stage": "running", "parameters": json.dumps(call.input)})
-        end: Item = {"id": _id(call), "stage": "end", "success": call.error is None}
+        updates.append({"id": id_of(call), "stage": "running", "parameters": json.dumps(call.input)})
+        end: Item = {"id": id_of(call), "stage": "end", "success": call.error is None}
         updates.append({**end, **({"result": call.output} if call.error is None else {"error": call.error})})
         updates[-3].pop("type")
     return updates
@@ -294,7 +301,7 @@ def _callout(step: Step) -> str:
     calls = []
     for call in step.calls:
         body = yaml.safe_dump({"input": call.input}, sort_keys=False).splitlines()
-        calls.append("\n".join([f"> [!tool {call.name} {_id(call)}]", *(f"> {line}" for line in body)]))
+        calls.append("\n".join([f"> [!tool {call.name} {id_of(call)}]", *(f"> {line}" for line in body)]))
     return "\n\n".join([*([step.text] if step.text else []), *calls])
 
 

@@ -49,11 +49,13 @@ class FieldsInUse(Struct, frozen=True, eq=False):
 
         Null, false, zero and empty say nothing.
         """
-        found: list[tuple[str, Any, bool]] = []
-        self._look(item, path, False, found)
-        return found
+        unread_fields: list[tuple[str, Any, bool]] = []
+        self._look(item, path, False, unread_fields)
+        return unread_fields
 
-    def _look(self, item: Mapping[str, Any], path: str, latest: bool, found: list[tuple[str, Any, bool]]) -> None:
+    def _look(
+        self, item: Mapping[str, Any], path: str, latest: bool, unread_fields: list[tuple[str, Any, bool]]
+    ) -> None:
         fields = self._of_kind(item.get("type")) if self.kinds else self
         if fields is None or (fields.needs and not fields.needs & item.keys()):
             return
@@ -63,12 +65,12 @@ class FieldsInUse(Struct, frozen=True, eq=False):
                 continue
             inner = fields.inner.get(name)
             if inner is None:
-                found.append((f"{path}{name}", value, latest))
+                unread_fields.append((f"{path}{name}", value, latest))
                 continue
             head = path if inner.is_envelope else f"{path}{name}."
             for each in value if isinstance(value, (list, tuple)) else (value,):
                 if type(each) is dict or isinstance(each, Mapping):
-                    inner._look(each, head, latest or inner.is_snapshot, found)
+                    inner._look(each, head, latest or inner.is_snapshot, unread_fields)
 
     def _of_kind(self, kind: Any) -> FieldsInUse | None:
         exact = self.kinds.get(kind) if isinstance(kind, str) else None

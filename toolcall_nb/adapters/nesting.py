@@ -118,8 +118,8 @@ class RunSteps:
             names = ["model"]
             if not self._has_usage and (self._count < 2 or self._parent is not None):
                 names += ["usage", "cost"]
-            known = {name: metadata[name] for name in names if metadata.get(name)}
-            yield self._end(ev.FinishStep(finish_reason=event.finish_reason, **known))
+            facts = {name: metadata[name] for name in names if metadata.get(name)}
+            yield self._end(ev.FinishStep(finish_reason=event.finish_reason, **facts))
         if self._parent is None:
             yield event
 

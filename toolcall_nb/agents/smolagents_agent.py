@@ -245,8 +245,8 @@ class StepReader:
             self._message.metadata["usage"] = total
         nested = [(steps, reader._end) for reader, steps in self._nested.values() if reader._end is not None]
         ends = [event for steps, end in nested for event in steps.events_of([end])]
-        own = [] if self._end is None else self._message.other(self._end)
-        return [*ends, *own, *self._message.close()]
+        last_end = [] if self._end is None else self._message.other(self._end)
+        return [*ends, *last_end, *self._message.close()]
 
     def _piece(self, delta: Any) -> list[Event]:
         events: list[Event] = []

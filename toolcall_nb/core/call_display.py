@@ -87,8 +87,8 @@ def _picture_of(piece: Object) -> FilePart | None:
 def _displayed_pictures(display: Object | None) -> list[FilePart]:
     """Returns the pictures that a result is or that its tool displayed, one of each bundle."""
     bundles = (display or {}, *displayed_bundles(display))
-    found = (next(filter(None, (_picture(kind, bundle.get(kind)) for kind in _KINDS)), None) for bundle in bundles)
-    return [picture for picture in found if picture is not None]
+    pictures = (next(filter(None, (_picture(kind, bundle.get(kind)) for kind in _KINDS)), None) for bundle in bundles)
+    return [picture for picture in pictures if picture is not None]
 
 
 def with_sent_as(

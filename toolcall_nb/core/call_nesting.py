@@ -71,11 +71,11 @@ class CallNesting:
 
     def set_message(self, number: int, message: Message) -> set[str]:
         """Notes the steps and the errors of a message, the one with this number; returns what `add` returns."""
-        own = _own_inside(message)
-        if own == self._own.get(number, {}):
+        counts = _own_inside(message)
+        if counts == self._own.get(number, {}):
             return set()
-        self._own[number] = own
-        self._parent_ids.update(own)
+        self._own[number] = counts
+        self._parent_ids.update(counts)
         former, self._inside = self._inside, self._count()
         return {each for each in self._parents if former.get(each) != self._inside.get(each)}
 
@@ -122,12 +122,12 @@ class CallNesting:
     def _count(self) -> dict[str, Inside]:
         """Counts what is inside of each call."""
         inside: dict[str, Inside] = {}
-        for call_id, own in ((call_id, own) for each in self._own.values() for call_id, own in each.items()):
+        for call_id, counts in ((call_id, counts) for each in self._own.values() for call_id, counts in each.items()):
             if call_id in self._parents:
-                inside[call_id] = inside.get(call_id, _NOTHING)._replace(agent=own.agent)
+                inside[call_id] = inside.get(call_id, _NOTHING)._replace(agent=counts.agent)
                 for each in (call_id, *self._calls_around(call_id)):
                     former = inside.get(each, _NOTHING)
-                    errors, tokens = former.errors + own.errors, former.tokens + own.tokens
+                    errors, tokens = former.errors + counts.errors, former.tokens + counts.tokens
                     inside[each] = former._replace(errors=errors, tokens=tokens)
         for call_id in self._parents:
             for each in self._calls_around(call_id):

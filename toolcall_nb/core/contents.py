@@ -193,10 +193,10 @@ def describe_file(piece: Mapping[str, Any]) -> str:
     name, kind, content = get(piece, "filename", str), get(piece, "mediaType", str) or _UNKNOWN, file_data(piece)
     kind = "data" if kind == _UNKNOWN else kind
     if content is None:
-        about = f"{kind}: {get(piece, 'url', str) or ''}"[:_ADDRESS]
+        description = f"{kind}: {get(piece, 'url', str) or ''}"[:_ADDRESS]
     else:
-        about = f"{kind}, {len(content.data.rstrip('=')) * 3 // 4:,} bytes"
-    return f"{name}: {about}" if name else about
+        description = f"{kind}, {len(content.data.rstrip('=')) * 3 // 4:,} bytes"
+    return f"{name}: {description}" if name else description
 
 
 def value_beside(value: Json | Missing, contents: Sequence[Mapping[str, Any]]) -> Json | Missing:

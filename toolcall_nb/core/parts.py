@@ -97,6 +97,10 @@ class Approval(Value, frozen=True, kw_only=True):
     expires_at: str | None = None
 
 
+QUESTION_FIELDS = tuple(name for name in Approval.__struct_fields__ if name not in ("id", "approved", "reason"))
+"""The fields of an `Approval` that the request for it says; the others are its id and the answer."""
+
+
 class ToolCall(Value, frozen=True, kw_only=True):
     """One call of a tool. Its ``id`` is unique in its transcript; ``provider_id`` is the provider's, if another one.
 
@@ -317,8 +321,11 @@ class StepStart(_Part, frozen=True, kw_only=True):
         return _what_is_known(self) != _NOTHING or bool(self.extra)
 
 
-_what_is_known = attrgetter("agent", "model", "usage", "cost", "finish_reason", "response_id", "provider_metadata")
-_NOTHING = (None,) * 7
+STEP_FACTS = ("agent", "model", "usage", "cost", "finish_reason", "response_id", "provider_metadata")
+"""The fields of a `StepStart` that say what is known of the step."""
+
+_what_is_known = attrgetter(*STEP_FACTS)
+_NOTHING = (None,) * len(STEP_FACTS)
 
 Part: TypeAlias = (
     TextPart

@@ -27,6 +27,8 @@ from toolcall_nb.core.calls import NO_RECORD, CallRecord
 from toolcall_nb.core.events import MISSING, Diagnostic, Event, Json, Object
 from toolcall_nb.core.message_state import NO_TEXT, MessageState, Slot, Slots
 from toolcall_nb.core.parts import (
+    QUESTION_FIELDS,
+    STEP_FACTS,
     Approval,
     CustomPart,
     DataPart,
@@ -49,10 +51,6 @@ _INPUT_FIELDS = (
     *("title", "open", "provider_executed", "dynamic", "provider_metadata", "tool_metadata", "provider_id"),
 )
 _OUTPUT_FIELDS = ("provider_executed", "dynamic", "provider_metadata", "tool_metadata")
-_APPROVAL_FIELDS = (
-    *("is_automatic", "signature", "title", "message", "asked_by", "rule", "response_schema", "expires_at"),
-)
-_STEP_FIELDS = ("agent", "model", "usage", "cost", "finish_reason", "response_id", "provider_metadata")
 
 _Number = TypeVar("_Number", int, float)
 _LARGEST = 2**53
@@ -201,9 +199,9 @@ class TranscriptBuilder:
             message = self._begin(role)
         metadata = _with_metadata(message, event.message_metadata)
         injected = message.injected if event.injected is None else event.injected
-        about: Object = {"repeated": message.repeated or event.repeated, "injected": injected}
+        origin: Object = {"repeated": message.repeated or event.repeated, "injected": injected}
         extra = {**message.extra, **event.extra}
-        return self._change(message, id=event.message_id or message.id, metadata=metadata, extra=extra, **about)
+        return self._change(message, id=event.message_id or message.id, metadata=metadata, extra=extra, **origin)
 
     def _finish(self, event: ev.Finish) -> Touched:
         if event.finish_reason == "error":
@@ -259,7 +257,7 @@ class TranscriptBuilder:
             first = next(slots, message.next_key)
             steps, number = ((first, StepStart(parent=parent)), *steps), 0
         key, start = steps[number]
-        changes: Object = {name: value for name in _STEP_FIELDS if (value := getattr(event, name)) is not None}
+        changes: Object = {name: value for name in STEP_FACTS if (value := getattr(event, name)) is not None}
         if event.extra:
             changes["extra"] = {**start.extra, **event.extra}
         if event.started is not None or event.seconds is not None:
@@ -601,8 +599,8 @@ def _stepped(call: ToolCall, event: Any, state: State) -> ToolCall:
     changes: Object = {}
     match event:
         case ev.ToolApprovalRequest():
-            asked = {name: getattr(event, name) for name in _APPROVAL_FIELDS}
-            approval = Approval(id=event.approval_id, **asked)
+            request_fields = {name: getattr(event, name) for name in QUESTION_FIELDS}
+            approval = Approval(id=event.approval_id, **request_fields)
             extra = {**call.extra, **event.extra}
             return changed_call(call, state=state, approval=approval, extra=extra)
         case ev.ToolApprovalResponse():

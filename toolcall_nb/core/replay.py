@@ -11,6 +11,8 @@ from typing import Any
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.parts import (
+    QUESTION_FIELDS,
+    STEP_FACTS,
     Approval,
     CustomPart,
     DataPart,
@@ -76,17 +78,13 @@ def _next_step(open_steps: dict[str | None, StepStart], start: StepStart, timing
 
 def step_end(step: StepStart, *, timings: bool = False) -> ev.FinishStep:
     """Returns the event that says what is known of a step; on request with its times."""
+    facts = {name: getattr(step, name) for name in STEP_FACTS if name != "agent"}  # which its beginning says
     return ev.FinishStep(
         parent=step.parent,
-        model=step.model,
-        usage=step.usage,
-        cost=step.cost,
-        finish_reason=step.finish_reason,
-        response_id=step.response_id,
-        provider_metadata=step.provider_metadata,
         started=step.record.started if timings else None,
         seconds=step.record.seconds if timings else None,
         extra=step.extra,
+        **facts,
     )
 
 
@@ -171,13 +169,10 @@ def call_events(call: ToolCall) -> Iterator[Event]:
             yield ev.ToolInterrupted(call.id)
 
 
-_ANSWER_FIELDS = ("id", "approved", "reason")
-
-
 def approval_event(approval: Approval, call_id: str) -> ev.ToolApprovalRequest:
     """Returns the event that asks for the approval."""
-    asked = {name: getattr(approval, name) for name in approval.__struct_fields__ if name not in _ANSWER_FIELDS}
-    return ev.ToolApprovalRequest(approval.id, call_id, **asked)
+    fields = {name: getattr(approval, name) for name in QUESTION_FIELDS}
+    return ev.ToolApprovalRequest(approval.id, call_id, **fields)
 
 
 def _approval_events(call: ToolCall, approval: Approval) -> Iterator[Event]:

@@ -72,7 +72,7 @@ class Step(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """The time from the request to the end of the reply, in seconds."""
+        """The time from the request to the end of the step, in seconds; a chat's step ends when its calls have."""
         return self.start.record.seconds
 
 
@@ -176,9 +176,7 @@ def _evident_places(numbered: Iterable[tuple[int, Part]]) -> Iterator[int]:
     """Yields the numbers of the parts that begin a step, where nothing says so: text after calls does."""
     was_called = False
     for place, (number, part) in enumerate(numbered):
-        kind = type(part)
-        begins = was_called and (kind is TextPart or kind is ReasoningPart)
-        if begins or place == 0:
+        if place == 0 or (was_called and type(part) in (TextPart, ReasoningPart)):
             yield number
             was_called = False
         if type(part) is ToolCall and not part.provider_executed:

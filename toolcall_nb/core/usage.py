@@ -107,9 +107,9 @@ def read_requests(source: Message | Object) -> list[RequestUsage]:
     has_own = any(start.usage and start.parent is None for start in starts)
     if not isinstance(source, Message) or not starts or (whole.usage and not has_own):
         return [whole] if whole.usage else []
-    found = [(step.start.at, run, step) for run, steps in steps_by_run(source).items() for step in steps]
+    placed_steps = [(step.start.at, run, step) for run, steps in steps_by_run(source).items() for step in steps]
     requests = []
-    for _, run, step in sorted(found, key=itemgetter(0)):
+    for _, run, step in sorted(placed_steps, key=itemgetter(0)):
         added = {call.id: whole.added[call.id] for call in step.calls if call.id in whole.added}
         model = step.model or (whole.model if run is None else None)
         requests.append(RequestUsage(read_token_counts(step.usage), read_cost(step.start.cost) or None, model, added))

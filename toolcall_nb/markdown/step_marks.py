@@ -41,10 +41,10 @@ def step_mark(start: StepStart, *, timings: bool = False) -> str:
     """Returns the line at which the step begins; with ``timings`` also with its times."""
     fields: Object = {"agent": start.agent, **ev.to_dict(step_end(start, timings=timings))}
     del fields["type"]
-    known = {name: value for name, value in fields.items() if value is not None}
-    if not known:
+    facts = {name: value for name, value in fields.items() if value is not None}
+    if not facts:
         return f"{_START})"
-    fields_text = json_text(known).replace("(", r"\u0028").replace(")", r"\u0029")
+    fields_text = json_text(facts).replace("(", r"\u0028").replace(")", r"\u0029")
     return f"{_START} {fields_text})"
 
 
@@ -53,12 +53,12 @@ def split_marks(text: Text) -> Iterator[Text | StepMark]:
 
     A line inside of a paragraph or a block of code is no mark, and neither is one that cannot be read.
     """
-    found = [*_MARK.finditer(text.text)] if _START in text.text else []
-    if found:
+    marks = [*_MARK.finditer(text.text)] if _START in text.text else []
+    if marks:
         blocks = [token.map for token in _BLOCKS.parse(text.text) if token.level == 0 and token.map is not None]
-        found = [mark for mark in found if not _is_inside(blocks, text.text.count("\n", 0, mark.start()))]
+        marks = [mark for mark in marks if not _is_inside(blocks, text.text.count("\n", 0, mark.start()))]
     position = 0
-    for mark in found:
+    for mark in marks:
         events = _events(mark[1])
         if events is not None:
             yield from _between(text.text[position : mark.start()], position > 0, True)

@@ -212,8 +212,14 @@ def _tool_fields(call: ToolCall) -> Iterator[tuple[str, object]]:
     for key, value in (("modelText", call.model_text), ("errorText", call.error), ("traceback", call.traceback)):
         if value is not None:
             yield key, value
-    about = (call.provider_executed, call.dynamic, call.provider_metadata, call.tool_metadata, call.provider_id)
-    yield from ((key, value) for key, value in zip(_PROVIDER_FIELDS, about, strict=True) if value is not None)
+    provider_values = (
+        call.provider_executed,
+        call.dynamic,
+        call.provider_metadata,
+        call.tool_metadata,
+        call.provider_id,
+    )
+    yield from ((key, value) for key, value in zip(_PROVIDER_FIELDS, provider_values, strict=True) if value is not None)
     if CALLOUT_FIELDS.isdisjoint(call.extra):
         yield from call.extra.items()
     else:

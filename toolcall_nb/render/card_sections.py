@@ -242,8 +242,8 @@ def _output(call: ToolCall, _: GrowingCall) -> list[Section]:
     """Returns the output, and then its pieces; the pieces alone where they are all of it."""
     if not call.contents or call.error is not None or call.output is MISSING:
         return _own_output(call, call.output)
-    own = _own_output(call, value_beside(call.output, call.contents))
-    return [*own, *_pieces(call, "Output", "" if own and call.display else sent_note(call))]
+    output_sections = _own_output(call, value_beside(call.output, call.contents))
+    return [*output_sections, *_pieces(call, "Output", "" if output_sections and call.display else sent_note(call))]
 
 
 def _own_output(call: ToolCall, output: Json | Missing) -> list[Section]:

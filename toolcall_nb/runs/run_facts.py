@@ -309,10 +309,10 @@ class _Nesting:
         number = extra.pop(_STEP, None)
         step = conversation.facts.steps[number] if isinstance(number, int) else StepFacts()
         reported = step_usage(RequestUsage(step.usage, step.cost, step.model))
-        known = {"agent": conversation.facts.agent, "response_id": step.response_id, **reported}
-        known["finish_reason"] = step.finish_reason
+        step_facts = {"agent": conversation.facts.agent, "response_id": step.response_id, **reported}
+        step_facts["finish_reason"] = step.finish_reason
         record = start.record if step.began is None else self._record(step.began, step.ended, None)
-        return replace(start, extra=extra, record=record, **{name: each for name, each in known.items() if each})
+        return replace(start, extra=extra, record=record, **{name: each for name, each in step_facts.items() if each})
 
     def _call(self, call: ToolCall, parent: str | None, conversation: _Conversation) -> ToolCall:
         call_id = unique_call_id(call.id, self._taken)
@@ -339,12 +339,12 @@ class _Nesting:
 
 def _all_starts(message: Message) -> list[StepStart]:
     """Returns the starts of the message's steps, also of those that are evident; the last one has the message's end."""
-    own = [step.start for step in message.steps]
-    if own:
+    starts = [step.start for step in message.steps]
+    if starts:
         stopped = {} if message.aborted is None else {"aborted": message.aborted}
-        reason = own[-1].finish_reason or message.finish_reason
-        own[-1] = replace(own[-1], finish_reason=reason, extra={**own[-1].extra, **stopped})
-    return [*own, *(start for start in message.step_starts if start.parent is not None)]
+        reason = starts[-1].finish_reason or message.finish_reason
+        starts[-1] = replace(starts[-1], finish_reason=reason, extra={**starts[-1].extra, **stopped})
+    return [*starts, *(start for start in message.step_starts if start.parent is not None)]
 
 
 def _untold(message: Message, call: ToolCall) -> list[Object]:

@@ -67,13 +67,13 @@ class RunEntry(Struct, frozen=True):
 def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
     """Returns the entry of a run that was read from ``source``."""
     messages = run.transcript.messages
-    own = [message for message in messages if not message.repeated]
-    states = [call.state for _, call in message_calls(own)]
-    summary = read_usage(own)
+    new_messages = [message for message in messages if not message.repeated]
+    states = [call.state for _, call in message_calls(new_messages)]
+    summary = read_usage(new_messages)
     outcome = run_outcome(messages, is_unfinished=run.is_unfinished)
     header = run.extra.get("run")  # what a recording says about its batch
     label, repetition = (header.get("model"), header.get("number")) if isinstance(header, dict) else (None, None)
-    prompts = [message.text for message in own if message.role == "user" and message.injected is None]
+    prompts = [message.text for message in new_messages if message.role == "user" and message.injected is None]
     cost = (summary.cost or {}).get("USD")
     return RunEntry(
         source=source,
@@ -88,8 +88,8 @@ def entry_of(source: str, number: int, run: RecordedRun) -> RunEntry:
         error=_one_line(outcome.error or "") or None,
         began=run.began,
         seconds=run.seconds,
-        messages=len(own),
-        repeated=len(messages) - len(own),
+        messages=len(new_messages),
+        repeated=len(messages) - len(new_messages),
         calls=len(states),
         errors=states.count(State.OUTPUT_ERROR),
         denied=states.count(State.OUTPUT_DENIED),

@@ -152,9 +152,9 @@ def _set_turns(items: Sequence[RunItem]) -> None:
     for position, item in enumerate(items):
         if isinstance(item.value, Message):
             turns, ends = {}, {}
-            known = {start.parent for start in item.value.step_starts}
-            by_run = steps_by_run(item.value) if known else {}
-            listed = [step for run, of_run in by_run.items() if run in known for step in of_run]
+            runs = {start.parent for start in item.value.step_starts}
+            by_run = steps_by_run(item.value) if runs else {}
+            listed = [step for run, of_run in by_run.items() if run in runs for step in of_run]
             steps = {call.id: number for number, step in enumerate(listed) for call in step.calls}
         elif not isinstance(item.value, ToolCall):
             turns.pop(item.parent, None)

@@ -109,8 +109,8 @@ class Reply:
             case ev.StartStep(parent=None):
                 return self._begin_step(event)
             case ev.FinishStep(parent=None):
-                known = {name: value for name in _OF_STEPS if (value := getattr(event, name))}
-                self.last_step = replace(self.last_step, **known)  # a step may be described twice
+                facts = {name: value for name in _OF_STEPS if (value := getattr(event, name)) not in (None, {})}
+                self.last_step = replace(self.last_step, **facts)  # a step may be described twice
                 return []
             case ev.FinishStep():
                 self.nested_ends.append(event)

@@ -252,10 +252,10 @@ class TranscriptFollower:
         """Yields what is new of the last step, unless others have followed it in an earlier reading."""
         if not steps:
             return
-        sent, known = self._sent_steps[number, steps[-1].parent], replace(steps[-1], at=0)
-        if len(sent) == len(steps) and sent[-1] != known:
-            sent[-1] = known
-            yield step_end(known, timings=True)
+        sent, step = self._sent_steps[number, steps[-1].parent], replace(steps[-1], at=0)
+        if len(sent) == len(steps) and sent[-1] != step:
+            sent[-1] = step
+            yield step_end(step, timings=True)
 
     def _call(self, number: int, message: Message, call: ToolCall) -> Iterator[Event]:
         sent = self._sent_calls.get(call.id)

@@ -134,8 +134,8 @@ def _part(part: Part | StepStart) -> Object:
         return sent
     else:
         kind = "reasoning-file" if isinstance(part, FilePart) and part.reasoning else _TYPE_OF[type(part)]
-        _, known = _PARTS[kind]
-        fields, names = {"type": kind, **_attributes(part, known)}, _RESERVED | known.keys()
+        _, attributes = _PARTS[kind]
+        fields, names = {"type": kind, **_attributes(part, attributes)}, _RESERVED | attributes.keys()
         if isinstance(part, TextPart | ReasoningPart):
             fields["state"] = "done"
         if isinstance(part, StepStart):
@@ -190,13 +190,13 @@ def _from_part(part: Mapping[str, Any], *, is_wrapped: bool = False) -> Part | S
     kind, ours = get(part, "type", str) or "", get(part, OWN_FIELD, dict) or {}
     parent = get(ours, "parent", str)
     if kind in _PARTS and (is_wrapped or kind != "error"):
-        cls, known = _PARTS[kind]
-        fields = {**_REQUIRED[kind], **_values(part, known)}
+        cls, attributes = _PARTS[kind]
+        fields = {**_REQUIRED[kind], **_values(part, attributes)}
         if cls is StepStart:
             fields |= _values(ours, _STEP)
         if kind == "reasoning-file":
             fields["reasoning"] = True
-        read: Part | StepStart = cls(**fields, parent=parent, extra=split_extra(part, _RESERVED | known.keys())[1])
+        read: Part | StepStart = cls(**fields, parent=parent, extra=split_extra(part, _RESERVED | attributes.keys())[1])
         return read
     if is_tool_part(part):
         return from_tool_part(part)
@@ -315,11 +315,11 @@ def to_tool_part(call: ToolCall) -> Object:
     part: Object = {**kind, "toolCallId": call.id, **_state(call), **_attributes(call, _FIELDS)}
     ours, extra = _attributes(call, _OUR_FIELDS), call.extra
     if call.approval is not None:
-        asked = {name: extra[ours_name] for name, ours_name in _ASKED.items() if ours_name in extra}
-        part["approval"] = {**_attributes(call.approval, _APPROVAL), **asked}
+        request_fields = {name: extra[ours_name] for name, ours_name in _ASKED.items() if ours_name in extra}
+        part["approval"] = {**_attributes(call.approval, _APPROVAL), **request_fields}
         extra = {name: value for name, value in extra.items() if name not in _ASKED.values()}
-        if about := _attributes(call.approval, _OUR_APPROVAL):
-            ours["approval"] = about
+        if approval_fields := _attributes(call.approval, _OUR_APPROVAL):
+            ours["approval"] = approval_fields
     if not call.log:
         ours.pop("log", None)
     if call.dynamic is False:
@@ -362,9 +362,9 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
     ours = get(part, OWN_FIELD, dict) or {}
     state = _state_of(part, ours)
     missing_input = None if state is State.INPUT_AVAILABLE else MISSING
-    own = _values(ours, _OUR_FIELDS)
-    if not is_contents(own.get("contents")):
-        own["contents"] = None if "errorText" in part else output_contents(part.get("output"))
+    our_values = _values(ours, _OUR_FIELDS)
+    if not is_contents(our_values.get("contents")):
+        our_values["contents"] = None if "errorText" in part else output_contents(part.get("output"))
     sent, extra = as_mapping(part.get("approval")), split_extra(part, _STANDARD)[1]
     approval = {**_values(sent, _APPROVAL), **_values(as_mapping(ours.get("approval")), _OUR_APPROVAL)}
     extra |= {ours_name: sent[name] for name, ours_name in _ASKED.items() if name in sent}
@@ -383,7 +383,7 @@ def from_tool_part(part: Mapping[str, Any]) -> ToolCall:
         dynamic=True if is_dynamic else get(ours, _DYNAMIC, bool),
         extra=extra,
         **_values(part, _FIELDS),
-        **own,
+        **our_values,
     )
 
 

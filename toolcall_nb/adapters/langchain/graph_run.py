@@ -185,9 +185,9 @@ class GraphRun:
         replies = self._conversation.replies
         for interrupt in interrupts if isinstance(interrupts, list | tuple) else ():
             value = as_json_value(getattr(interrupt, "value", as_mapping(interrupt).get("value")))
-            asked = zip(interrupt_actions(value), self.calls_asked_about(value), strict=True)
+            actions = zip(interrupt_actions(value), self.calls_asked_about(value), strict=True)
             requests = [
-                approval_request(interrupt, action, call_id) for action, call_id in asked if call_id is not None
+                approval_request(interrupt, action, call_id) for action, call_id in actions if call_id is not None
             ]
             events += requests
             if not requests:

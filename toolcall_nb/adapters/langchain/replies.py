@@ -195,10 +195,10 @@ class Replies:
             before = self._usage.get(turn, {}) if adds else {}
             self._usage[turn] = add_counts([before, details["usage"]])
             self.message.metadata["usage"] = add_counts(self._usage.values())
-        known = {"model": details.get("model"), "finish_reason": details.get("reason"), "usage": self._usage.get(turn)}
+        facts = {"model": details.get("model"), "finish_reason": details.get("reason"), "usage": self._usage.get(turn)}
         if get(message, "type", str) == "ai":
-            known["agent"] = get(message, "name", str)
-        self._known.setdefault(turn, {}).update({name: value for name, value in known.items() if value})
+            facts["agent"] = get(message, "name", str)
+        self._known.setdefault(turn, {}).update({name: value for name, value in facts.items() if value})
 
     # Content
 

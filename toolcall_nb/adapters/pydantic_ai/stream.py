@@ -96,10 +96,10 @@ class PydanticAIAdapter:
             if call_id not in self._asked:
                 self._asked.add(call_id)
                 reason = question_text(as_json_value(reasons.get(call_id)))
-                asked = ev.ToolApprovalRequest(
+                request = ev.ToolApprovalRequest(
                     call_id, call_id, message=reason, asked_by="agent", rule="requires_approval"
                 )
-                events += [*self._run.complete_call(part), asked]
+                events += [*self._run.complete_call(part), request]
         return events
 
     def _deferred_results(self, event: Mapping[str, Any]) -> list[Event]:

@@ -11,6 +11,16 @@ from toolcall_nb.core.events import Object
 from toolcall_nb.core.transcript import Transcript
 
 
+def count_repeated(roles: Sequence[str]) -> int:
+    """Returns how many messages of a run's first request were said in an earlier run, by the roles of the messages.
+
+    They are those before the last prompt (``user``), if an answer (``assistant``) is among them. Results have neither
+    role.
+    """
+    last = max((number for number, role in enumerate(roles) if role == "user"), default=0)
+    return last if "assistant" in roles[:last] else 0
+
+
 class RecordedRun(Struct, frozen=True, kw_only=True):
     """One run that was read from a file.
 

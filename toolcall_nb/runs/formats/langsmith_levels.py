@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolcall_nb.adapters.langchain.messages import blocks_of, content_text, message_of, response_details, role_of
 from toolcall_nb.adapters.openai.content import counts_of
 from toolcall_nb.core.events import Object
 from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, nonempty
+from toolcall_nb.runs.formats.base import count_repeated
 from toolcall_nb.runs.formats.logged_items import LoggedItems
 from toolcall_nb.runs.timestamps import parse_timestamp
 
@@ -98,7 +99,8 @@ class Level:
     def _model(self, run: LoggedRun) -> None:
         answers = list(_answers(run.outputs))
         history = _messages(run.inputs)
-        before = _earlier(history) if self._is_first else 0
+        roles = ["" if message["role"] == "user" and _results(message) else message["role"] for message in history]
+        before = count_repeated(roles) if self._is_first else 0
         self._is_first = False
         counted: Counter[str] = Counter()
         for number, message in enumerate([*history, *answers]):
@@ -113,16 +115,16 @@ class Level:
                 self._message(message, run.ended if is_answer else None)
         self.items.repeat(False)
         details = [response_details(message) for message in answers]
-        known = {
+        reply_facts = {
             name: next((str(each[name]) for each in details if each.get(name)), None) for name in ("model", "reason")
         }
-        model = known["model"] or nonempty(run.outputs, "model")
+        model = reply_facts["model"] or nonempty(run.outputs, "model")
         metadata = get(run.fields.get("extra"), "metadata")
         self.items.model = model or nonempty(metadata, "ls_model_name")
         self.items.facts.agent = self.items.facts.agent or nonempty(metadata, "lc_agent_name")
         ids = (nonempty(get(message, "response_metadata"), "id") for message in answers)
         facts: Object = {"began": run.began, "ended": run.ended, "response_id": next(filter(None, ids), None)}
-        self.items.use(_usage(answers, run.outputs), _COUNTS, finish_reason=known["reason"], **facts)
+        self.items.use(_usage(answers, run.outputs), _COUNTS, finish_reason=reply_facts["reason"], **facts)
         if run.error and not answers:
             self.items.error(run.error.partition(_TRACEBACK)[0][:2_000], run.error)
 
@@ -230,13 +232,6 @@ def _messages(inputs: Any) -> list[Object]:
         items = inputs.get("prompts", inputs.get("prompt"))
     items = items if isinstance(items, list) else [items] if isinstance(items, str) else []
     return [message for item in items if (message := _message(item)) is not None]
-
-
-def _earlier(messages: Sequence[Object]) -> int:
-    """Returns the number of messages that were said in an earlier run: those before the last one of the user."""
-    asked = [number for number, message in enumerate(messages) if message["role"] == "user" and not _results(message)]
-    last = asked[-1] if asked else 0
-    return last if any(message["role"] == "assistant" for message in messages[:last]) else 0
 
 
 def _results(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -147,8 +147,8 @@ class CallWriter:
             number += 1
             native = f"{call_id}~{number}"
         self._taken.add(native)
-        parent, message, tag, about = self._place
-        more = {**more, **about}
+        parent, message, tag, labels = self._place
+        more = {**more, **labels}
         self._calls[call_id] = _Call(native, name, parent, tag)
         fields = more if native == call_id else {"toolCallId": call_id, **more}
         start = {"type": "TOOL_CALL_START", "toolCallId": native, "toolCallName": name if name.strip() else "tool"}
@@ -216,7 +216,9 @@ class CallWriter:
         native = call.native if call is not None else self._earlier.get(call_id, call_id)
         fields = more if native == call_id else {"toolCallId": call_id, **more}
         result = {"type": "TOOL_CALL_RESULT", "messageId": next(self._ids), "toolCallId": native, "content": content}
-        self._questions = {id_: asked for id_, asked in self._questions.items() if asked.tool_call_id != call_id}
+        self._questions = {
+            id_: question for id_, question in self._questions.items() if question.tool_call_id != call_id
+        }
         yield {**result, "role": "tool", **(call.tag if call is not None else {}), **extension(fields)}
 
     # Approval
@@ -228,9 +230,9 @@ class CallWriter:
 
     def answer(self, event: ev.ToolApprovalResponse) -> Iterator[Object]:
         """Writes the answer to a question."""
-        asked = self._questions.pop(event.approval_id, None)
-        if asked is not None and event.reason:
-            self._reasons[asked.tool_call_id] = event.reason
+        question = self._questions.pop(event.approval_id, None)
+        if question is not None and event.reason:
+            self._reasons[question.tool_call_id] = event.reason
         yield custom_event(event)
 
     def _interrupt(self, asked: ev.ToolApprovalRequest) -> Object:

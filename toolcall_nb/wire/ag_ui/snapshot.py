@@ -46,11 +46,11 @@ def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
         if wanted is not None or role is not None:
             yield ev.Start(role=wanted, message_id=message_id if wanted else None)
         role = wanted
-        about = (_parent(message), message.get("role"))
-        begins = about[1] == "reasoning" or (about[1] == "assistant" and before != (about[0], "reasoning"))
+        place = (_parent(message), message.get("role"))
+        begins = place[1] == "reasoning" or (place[1] == "assistant" and before != (place[0], "reasoning"))
         if begins and not _continues(message):
-            yield ev.StartStep(parent=about[0])
-        before = about
+            yield ev.StartStep(parent=place[0])
+        before = place
         yield from _message(message, message_id, emitted, ids)
         emitted.messages.add(message_id)
         if wanted is not None:
@@ -73,18 +73,18 @@ def _parent(message: Mapping[str, Any]) -> str | None:
 
 def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds, ids: dict[str, str]) -> Iterator[Event]:
     content, parent = message.get("content"), _parent(message)
-    about = {**foreign_fields(message), **({} if parent is None else {"parent": parent})}
-    about |= _but_names(extension_of(message))
+    fields = {**foreign_fields(message), **({} if parent is None else {"parent": parent})}
+    fields |= _but_names(extension_of(message))
     match message.get("role"):
         case "reasoning":
-            yield from _block("reasoning", message_id, str(content or ""), about)
+            yield from _block("reasoning", message_id, str(content or ""), fields)
         case "tool":
             native = str(message.get("toolCallId"))
             yield result_event(message, ids.get(native, native))
         case "activity":
             yield ev.Data(str(message.get("activityType")), content, id=message_id)
         case "assistant" | "user" | "system" | "developer":
-            yield from _content(content, message_id, about)
+            yield from _content(content, message_id, fields)
             for call in list_or_empty(message.get("toolCalls")):
                 yield from _call(object_or_empty(call), emitted, ids, parent)
         case _:
@@ -126,8 +126,8 @@ def _call(call: Mapping[str, Any], emitted: EmittedIds, ids: dict[str, str], par
         yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", ev.LEFT_OUT)
     elif native not in emitted.calls:
         emitted.calls.add(native)
-        about = extension_of(call)
-        ids[native] = original_id if isinstance(original_id := about.get("toolCallId"), str) else native
+        extension_fields = extension_of(call)
+        ids[native] = original_id if isinstance(original_id := extension_fields.get("toolCallId"), str) else native
         event = JsonText(arguments if isinstance(arguments, str) else "").event(ids[native], name)
         inside: Object = {} if parent is None else {"toolMetadata": {"parent": parent}}
-        yield from_dict({**to_dict(event), **foreign_fields(call), **inside, **_but_names(about)})
+        yield from_dict({**to_dict(event), **foreign_fields(call), **inside, **_but_names(extension_fields)})

@@ -127,8 +127,8 @@ class RunStepReader:
             event.get("parentToolCallId"),
         )
         parent = self._call_id(call) if isinstance(call, str) else self.parent(event.get("parentSubagentRunId"))
-        known = ("type", "name", "parentToolCallId", "timestamp", "rawEvent")
-        self._agents[run_id] = (parent, name, {key: value for key, value in event.items() if key not in known})
+        read_names = ("type", "name", "parentToolCallId", "timestamp", "rawEvent")
+        self._agents[run_id] = (parent, name, {key: value for key, value in event.items() if key not in read_names})
         return iter(())
 
     def subagent_finished(self, event: Object) -> Iterator[Event]:

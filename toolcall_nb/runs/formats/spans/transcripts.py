@@ -22,6 +22,7 @@ from toolcall_nb.core.events import MISSING, Diagnostic, Json
 from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, StepStart, TextPart, Transcript
 from toolcall_nb.core.usage import step_usage
+from toolcall_nb.runs.formats.base import count_repeated
 from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, SpanKind, kind_of, read_error
 from toolcall_nb.runs.formats.spans.history import RecordedMessage
 from toolcall_nb.runs.formats.spans.joining import (
@@ -120,7 +121,7 @@ class _Reader:
             if (text := json_text(tool)) not in self._tool_texts:
                 self._tool_texts.add(text)
                 self._tools.append(tool)
-        earlier = 0 if self._drafts or conversation.inside is not None else _earlier(request.input)
+        earlier = 0 if self._drafts or conversation.inside is not None else count_repeated([*map(_role, request.input)])
         self._read_history(conversation, request.input, earlier)
         draft = self._assistant(conversation)
         draft.items.append(DraftItem(self._step(request, i), conversation.inside))
@@ -322,15 +323,10 @@ def _is_same_run(outer: JoinedCall, run: ToolRun, span: Span) -> bool:
     return is_same_value(run.input, outer.run.input)
 
 
-def _earlier(messages: Sequence[RecordedMessage]) -> int:
-    """Returns the number of messages that were said in an earlier run: those before the last one of the user."""
-    asked = [
-        number
-        for number, message in enumerate(messages)
-        if message.role == "user" and not all(isinstance(part, CallResult) for part in message.parts)
-    ]
-    last = asked[-1] if asked else 0
-    return last if any(message.role == "assistant" for message in messages[:last]) else 0
+def _role(message: RecordedMessage) -> str:
+    """Returns the role of a message; empty for one of the user that has results alone."""
+    has_results_alone = all(isinstance(part, CallResult) for part in message.parts)
+    return "" if message.role == "user" and has_results_alone else message.role
 
 
 def _is_report(part: object) -> bool:
