@@ -151,6 +151,7 @@ def test_after_a_handoff_the_other_agent_answers_the_next_turn_too() -> None:
     chat = Chat(Agent(name="english", model=english, handoffs=[specialist]))
     assert chat.send("Parlez-vous français ?").text == "Bonjour."
     assert chat.calls["c1"].output == '{"assistant": "french"}'
+    assert [step.agent for step in chat.transcript.messages[-1].steps] == ["english", "french"]
     assert chat.send("Merci.").text == "Au revoir."
 
 

@@ -57,11 +57,15 @@ _NOT_DRAWN = none(
     "A view shows what was said and done in order, not the requests; sums and models are in the footer of a live run.",
     *("steps", "parallel calls", *_OF_STEPS, "model", "cached tokens"),
 )
-_NOT_SHOWN = gap("It is not shown yet.", "question")
+_ANSWERED = other(
+    "question",
+    "While it waits, all of it is shown; after the answer, the title and the reason.",
+    *("Launch now?", "It cannot be undone."),
+)
 _KIND = other("provider's part", "Only its kind is shown.", "hologram")
 _IN_TEXT = (
     _NOT_DRAWN,
-    _NOT_SHOWN,
+    _ANSWERED,
     _KIND,
     other("pictures", "Their types are shown.", "image/png"),
     other("picture of an error", "Its type is shown.", "image/png"),
@@ -172,8 +176,8 @@ OUTPUT_NOTES = _merged(
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "The result says that it was denied, and why.", "Too cloudy."),
         ),
-        "live HTML": (_NOT_DRAWN, _NOT_SHOWN, _KIND, gap("It is not shown yet.", "file name", "waiting")),
-        "HTML": (_NOT_DRAWN, _NOT_SHOWN, _KIND, gap("It is not shown yet.", "file name", "waiting")),
+        "live HTML": (_NOT_DRAWN, _ANSWERED, _KIND, gap("It is not shown yet.", "file name", "waiting")),
+        "HTML": (_NOT_DRAWN, _ANSWERED, _KIND, gap("It is not shown yet.", "file name", "waiting")),
         "text": _IN_TEXT,
         "terminal": _IN_TEXT,
         "frame": (*_IN_TABLES, none("The frames have no messages; the table `messages` does.", "injected")),

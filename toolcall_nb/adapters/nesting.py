@@ -73,6 +73,7 @@ class RunSteps:
     def __init__(self, agent: str | None = None, parent: str | None = None) -> None:
         self.agent = agent
         self._parent = parent
+        self._agent_of_step = agent  # a handoff changes the agent before the step's end comes
         self._is_open = self._is_described = self._has_usage = False
         self._count = 0
         self._calls: set[str] = set()
@@ -105,12 +106,13 @@ class RunSteps:
     def _start(self, event: ev.StartStep) -> Event:
         self._is_open, self._is_described = True, False
         self._count += 1
-        return replace(event, agent=event.agent or self.agent, parent=self._parent)
+        self._agent_of_step = event.agent or self.agent
+        return replace(event, agent=self._agent_of_step, parent=self._parent)
 
     def _end(self, event: ev.FinishStep) -> Event:
         self._is_open, self._is_described = False, True
         self._has_usage = self._has_usage or event.usage is not None
-        return replace(event, agent=event.agent or self.agent, parent=self._parent)
+        return replace(event, agent=event.agent or self._agent_of_step or self.agent, parent=self._parent)
 
     def _finish(self, event: ev.Finish) -> Iterator[Event]:
         if not self._is_described:

@@ -43,7 +43,7 @@ class AgentItem(Struct, frozen=True):
 class RunsReader:
     """Reads the items of a run and of the runs inside its calls. All that a nested agent says belongs to the call.
 
-    ``make_reader`` creates the reader of one agent's stream. ``agent`` names the agent of items without a name.
+    ``make_reader`` creates the reader of one agent's stream. ``agent`` names the run's first agent.
     """
 
     def __init__(self, make_reader: Callable[[], StreamReader], agent: str | None = None) -> None:
@@ -54,10 +54,10 @@ class RunsReader:
     def events_of(self, item: Any) -> Iterator[Event]:
         """Yields the events of one item."""
         if not isinstance(item, AgentItem):
-            item = AgentItem(item, self._agent)
+            item = AgentItem(item)
         parent = item.parent
         if parent not in self._runs:
-            self._runs[parent] = self._make_reader(), RunSteps(parent=parent or None)
+            self._runs[parent] = self._make_reader(), RunSteps(None if parent else self._agent, parent or None)
         reader, steps = self._runs[parent]
         steps.agent = item.agent or steps.agent
         is_event = parent and isinstance(item.item, Event)
