@@ -115,25 +115,22 @@ class CallNesting:
         """Counts a call in the calls around it, whose ids it returns."""
         around = set(self._calls_around(call_id))
         for each in around:
-            former = self.inside(each)
-            self._inside[each] = former._replace(calls=former.calls + calls, errors=former.errors + errors)
+            _add(self._inside, each, Inside(calls=calls, errors=errors))
         return around
 
     def _count(self) -> dict[str, Inside]:
         """Counts what is inside of each call."""
         inside: dict[str, Inside] = {}
-        for call_id, counts in ((call_id, counts) for each in self._own.values() for call_id, counts in each.items()):
-            if call_id in self._parents:
-                inside[call_id] = inside.get(call_id, _NOTHING)._replace(agent=counts.agent)
-                for each in (call_id, *self._calls_around(call_id)):
-                    former = inside.get(each, _NOTHING)
-                    errors, tokens = former.errors + counts.errors, former.tokens + counts.tokens
-                    inside[each] = former._replace(errors=errors, tokens=tokens)
-        for call_id in self._parents:
-            for each in self._calls_around(call_id):
-                former = inside.get(each, _NOTHING)
-                errors = former.errors + (call_id in self._failed)
-                inside[each] = former._replace(calls=former.calls + 1, errors=errors)
+        for counts_of_message in self._own.values():
+            for call_id, counts in counts_of_message.items():
+                if call_id in self._parents:
+                    _add(inside, call_id, counts)
+                    inside[call_id] = inside[call_id]._replace(agent=counts.agent)
+        for call_id in sorted(self._parents, key=self.depth, reverse=True):  # what is inside of it has been counted
+            around = self._parents[call_id]
+            if around is not None and self.depth(call_id):
+                _add(inside, around, inside.get(call_id, _NOTHING))
+                _add(inside, around, Inside(calls=1, errors=int(call_id in self._failed)))
         return inside
 
     def _changed(self, call_id: str) -> set[str]:
@@ -145,6 +142,13 @@ class CallNesting:
 
 
 _NOTHING = Inside()
+
+
+def _add(inside: dict[str, Inside], call_id: str, more: Inside) -> None:
+    former = inside.get(call_id, _NOTHING)
+    inside[call_id] = Inside(
+        former.agent, former.calls + more.calls, former.errors + more.errors, former.tokens + more.tokens
+    )
 
 
 def _own_inside(message: Message) -> dict[str, Inside]:
