@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
+from tests.support.shells import the_shell
 from toolcall_nb import Chat, load_ipython_extension, register_secret, show, unload_ipython_extension
 from toolcall_nb.core.transcript import Message, State, TextPart, ToolCall, ToolCalls, Transcript
 from toolcall_nb.models import MockModel
@@ -112,12 +112,12 @@ def test_the_calls_are_still_a_mapping() -> None:
 def test_the_handle_of_show_is_shown_in_another_cell_and_not_twice_in_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell = InteractiveShell.instance()
-    monkeypatch.setattr(shell, "execution_count", 1)
-    handle = show(Transcript((MESSAGE,)))
-    capsys.readouterr()
-    shell.display_formatter.format(handle)
-    assert capsys.readouterr().out == ""
-    monkeypatch.setattr(shell, "execution_count", 2)
-    shell.display_formatter.format(handle)
-    assert "weather · Completed" in capsys.readouterr().out
+    with the_shell() as shell:
+        monkeypatch.setattr(shell, "execution_count", 1)
+        handle = show(Transcript((MESSAGE,)))
+        capsys.readouterr()
+        shell.display_formatter.format(handle)
+        assert capsys.readouterr().out == ""
+        monkeypatch.setattr(shell, "execution_count", 2)
+        shell.display_formatter.format(handle)
+        assert "weather · Completed" in capsys.readouterr().out
