@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from tests.support.shells import the_shell
 from toolcall_nb import Chat, load_ipython_extension, register_secret, show, unload_ipython_extension
