@@ -25,8 +25,14 @@ USAGE = {
     "cost": {"USD": "0.0012"},
     "added": {"call_1": 204},
 }
-FIRST = {"usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64}, "cost": {"USD": "0.0005"}}
-SECOND = {"usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024}, "cost": {"USD": "0.0007"}}
+FIRST: dict[str, Any] = {
+    "usage": {"inputTokens": 500, "outputTokens": 300, "reasoningTokens": 64},
+    "cost": {"USD": "0.0005"},
+}
+SECOND: dict[str, Any] = {
+    "usage": {"inputTokens": 704, "outputTokens": 18, "cachedInputTokens": 1024},
+    "cost": {"USD": "0.0007"},
+}
 LINE = "m-1 · 1 tool call · 1,204 tokens in · 318 out · $0.0012"
 EVENTS: list[Event] = [
     ev.Start(),

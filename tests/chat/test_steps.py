@@ -124,7 +124,10 @@ def test_text_after_a_result_of_the_same_reply_begins_a_step() -> None:
     reply = [*called("1"), ev.ToolOutputAvailable("1", 1), *said("One."), *took(3)]
     message = chat_of(Agent(reply)).send("?")
     assert [facts(step)[:2] for step in message.steps] == [("", ["1"]), ("One.", [])]
-    search = [ev.ToolInputAvailable("p", "search", {}, provider_executed=True), ev.ToolOutputAvailable("p", 1)]
+    search: list[Event] = [
+        ev.ToolInputAvailable("p", "search", {}, provider_executed=True),
+        ev.ToolOutputAvailable("p", 1),
+    ]
     message = chat_of(Agent([*search, *said("One."), *took(3)])).send("?")
     assert [facts(step)[:2] for step in message.steps] == [("One.", ["p"])]
 

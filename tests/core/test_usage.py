@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from toolcall_nb.chat import Chat
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
-from toolcall_nb.core.transcript import Message, State, StepStart, TextPart, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, Part, State, StepStart, TextPart, ToolCall, Transcript
 from toolcall_nb.core.usage import (
     TOKEN_COUNTS,
     RequestUsage,
@@ -236,7 +236,8 @@ requests = st.builds(
 @given(st.lists(requests, min_size=2, max_size=5))
 def test_the_requests_of_steps_read_back_from_the_message_and_from_its_events(taken: list[RequestUsage]) -> None:
     counted = [one for one in taken if one.usage]
-    parts, starts = [], []
+    parts: list[Part] = []
+    starts: list[StepStart] = []
     for number, one in enumerate(counted):
         starts.append(StepStart(at=len(parts), **step_usage(one)))
         parts += [ToolCall(id=f"{number}-{name}", name="f", input={}) for name in one.added]

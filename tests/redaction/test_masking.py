@@ -174,7 +174,7 @@ def test_the_signature_of_reasoning_is_saved_unchanged() -> None:
 def test_the_texts_within_contents_are_masked_and_pictures_stay() -> None:
     key = key_of("<b300>", 1)
     picture = {"type": "file", "mediaType": "image/png", "url": f"data:image/png;base64,{key}"}
-    contents = [
+    contents: list[dict[str, Any]] = [
         {"type": "text", "text": "password=hunter2hunter"},
         picture,
         {"type": "json", "value": {"password": "hunter2hunter"}},

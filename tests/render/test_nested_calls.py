@@ -153,7 +153,7 @@ def test_the_card_counts_what_is_inside_and_an_error_inside_is_not_the_end() -> 
 
 
 def test_a_text_inside_a_call_without_an_agent_is_named_for_the_call() -> None:
-    events = [ev.ToolInputAvailable("c", "ask", {}), ev.TextDelta("t", "I look.", parent="c")]
+    events: list[Event] = [ev.ToolInputAvailable("c", "ask", {}), ev.TextDelta("t", "I look.", parent="c")]
     assert '<b class="tc-speaker">ask</b>' in to_html(Transcript.from_events(events))
 
 

@@ -38,7 +38,7 @@ THOUGHT = {"type": "reasoning", "reasoning": "Hm"}
 FLAG = {"type": "text", "text": "flag"}
 
 
-SAMPLE = {
+SAMPLE: dict[str, Any] = {
     "id": "a7",
     "epoch": 2,
     "input": "attachment://h1",

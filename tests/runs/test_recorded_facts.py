@@ -34,7 +34,7 @@ def read(records: list[Any]) -> RecordedRun:
     return run
 
 
-def model_span(name: str, second: float, history: list[Any], reply: Any, **more: Any) -> dict[str, Any]:
+def model_span(name: str, second: float, history: list[Any], reply: Any, more: dict[str, Any]) -> dict[str, Any]:
     attributes = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(history)}
     attributes |= {"gen_ai.output.messages": json.dumps([reply]), **more}
     return span(name, "chat", second, second + 0.5, "root", attributes=attributes)
@@ -54,12 +54,12 @@ SPANS = [
     ROOT,
     model_span(
         *("m1", 1, [said("user", "Find x")], said("assistant", "I look.", ASK)),
-        **{"gen_ai.response.id": "r1", "gen_ai.response.model": "m-9", "gen_ai.usage.input_tokens": 10},
+        {"gen_ai.response.id": "r1", "gen_ai.response.model": "m-9", "gen_ai.usage.input_tokens": 10},
     ),
     model_span(
         *("m2", 3, [said("user", "Find x"), said("assistant", "I look.", ASK), said("tool", FOUND)]),
         said("assistant", "Found."),
-        **{"gen_ai.response.id": "r2", "gen_ai.response.model": "m-9", "gen_ai.usage.input_tokens": 20},
+        {"gen_ai.response.id": "r2", "gen_ai.response.model": "m-9", "gen_ai.usage.input_tokens": 20},
     ),
 ]
 
@@ -156,7 +156,7 @@ HISTORY = [said("system", "Be brief."), said("user", "One"), said("assistant", "
 CONTINUED = [
     ROOT,
     model_span(
-        "m1", 1, [*HISTORY, said("user", "Two")], said("assistant", "Done."), **{"gen_ai.usage.input_tokens": 5}
+        "m1", 1, [*HISTORY, said("user", "Two")], said("assistant", "Done."), {"gen_ai.usage.input_tokens": 5}
     ),
 ]
 LANGSMITH = [

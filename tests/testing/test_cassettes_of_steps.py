@@ -59,9 +59,12 @@ class Agent:
             yield from [ev.StartStep(agent="writer"), *text("Done."), *known(3), ev.Finish(finish_reason="stop")]
             return
         yield from [ev.StartStep(agent="planner"), *text("I ask."), ev.ToolInputAvailable("ask:0", "ask", {})]
-        yield from [ev.StartStep(parent="ask:0", agent="finder"), ev.TextStart("i", parent="ask:0")]
-        yield from [ev.TextDelta("i", "Inside.", parent="ask:0"), ev.TextEnd("i", parent="ask:0")]
-        yield from [ev.FinishStep(parent="ask:0", usage={"inputTokens": 7}), ev.ToolOutputAvailable("ask:0", "asked")]
+        yield ev.StartStep(parent="ask:0", agent="finder")
+        yield ev.TextStart("i", parent="ask:0")
+        yield ev.TextDelta("i", "Inside.", parent="ask:0")
+        yield ev.TextEnd("i", parent="ask:0")
+        yield ev.FinishStep(parent="ask:0", usage={"inputTokens": 7})
+        yield ev.ToolOutputAvailable("ask:0", "asked")
         yield from [*known(1), ev.StartStep(), ev.ToolInputAvailable("look:0", "look", {"n": 1}), *known(2)]
         yield ev.Finish(finish_reason="tool-calls")
 

@@ -208,8 +208,12 @@ def test_what_ag_ui_has_no_event_for_is_a_custom_event_with_the_chunk() -> None:
 
 
 def test_a_step_has_the_name_of_its_agent() -> None:
-    steps = [ev.StartStep(agent="planner"), ev.FinishStep(model="m", usage={"inputTokens": 1}), ev.StartStep()]
-    events = [*steps, ev.TextDelta("t", "a"), ev.Finish()]
+    steps: list[Event] = [
+        ev.StartStep(agent="planner"),
+        ev.FinishStep(model="m", usage={"inputTokens": 1}),
+        ev.StartStep(),
+    ]
+    events: list[Event] = [*steps, ev.TextDelta("t", "a"), ev.Finish()]
     assert [(event["type"], event["stepName"]) for event in run(*events) if "stepName" in event] == [
         *(("STEP_STARTED", "planner"), ("STEP_FINISHED", "planner")),
         *(("STEP_STARTED", "step-2"), ("STEP_FINISHED", "step-2")),
@@ -221,7 +225,7 @@ def test_the_usage_of_a_run_is_that_of_its_steps_and_subagents_by_model() -> Non
     steps = [(None, "large", 3), ("c", "small", 5), (None, "large", 4)]
     ends = [ev.FinishStep(parent=parent, model=name, usage={"inputTokens": n}) for parent, name, n in steps]
     finish = ev.Finish(message_metadata={"usage": {"inputTokens": 1}})
-    events = [ev.ToolInputAvailable("c", "ask", {}), *ends, finish]
+    events: list[Event] = [ev.ToolInputAvailable("c", "ask", {}), *ends, finish]
     usage = run(*events)[-1]["usage"]
     assert usage == [{"model": "large", "inputTokens": 7}, {"model": "small", "inputTokens": 5}]
     last = frames(encoded("provider", events))[-2]["data"]
@@ -230,7 +234,7 @@ def test_the_usage_of_a_run_is_that_of_its_steps_and_subagents_by_model() -> Non
 
 
 def test_an_agent_inside_a_call_is_a_subagent_and_all_that_it_says_has_its_id() -> None:
-    inner = {"tool_metadata": {"parent": "c"}}
+    inner: dict[str, Any] = {"tool_metadata": {"parent": "c"}}
     events: list[Event] = [
         ev.ToolInputAvailable("c", "ask", {}),
         ev.StartStep(parent="c", agent="expert"),
@@ -251,14 +255,22 @@ def test_an_agent_inside_a_call_is_a_subagent_and_all_that_it_says_has_its_id() 
 
 
 def test_the_error_of_an_agent_inside_a_call_is_not_the_runs() -> None:
-    events = [ev.ToolInputAvailable("c", "ask", {}), ev.Error("Nothing", details="404", parent="c"), ev.Finish()]
+    events: list[Event] = [
+        ev.ToolInputAvailable("c", "ask", {}),
+        ev.Error("Nothing", details="404", parent="c"),
+        ev.Finish(),
+    ]
     assert kinds(run(*events))[3:] == ["SUBAGENT_STARTED", "SUBAGENT_ERROR", "RUN_FINISHED"]
     assert decoded_transcript("ag-ui", events) == Transcript.from_events(events)
 
 
 def test_an_id_that_is_used_again_in_another_step_is_another_call() -> None:
-    step = [ev.StartStep(), ev.ToolInputAvailable("look:0", "look", {}), ev.ToolOutputAvailable("look:0", 1)]
-    events = [*step, *step, ev.Finish()]
+    step: list[Event] = [
+        ev.StartStep(),
+        ev.ToolInputAvailable("look:0", "look", {}),
+        ev.ToolOutputAvailable("look:0", 1),
+    ]
+    events: list[Event] = [*step, *step, ev.Finish()]
     starts = [event["toolCallId"] for event in run(*events) if event["type"] == "TOOL_CALL_START"]
     assert starts == ["look:0", "look:0~2"]
     assert [*decoded_transcript("ag-ui", events).calls] == ["look:0", "look:0-2"]
@@ -267,9 +279,12 @@ def test_an_id_that_is_used_again_in_another_step_is_another_call() -> None:
 def test_an_interrupt_says_why_it_is_asked_and_what_may_be_answered() -> None:
     asked = ev.ToolApprovalRequest(
         *("a", "c"),
-        **{"message": "It costs money", "rule": "book*", "response_schema": {"type": "string"}, "expires_at": "2027"},
+        message="It costs money",
+        rule="book*",
+        response_schema={"type": "string"},
+        expires_at="2027",
     )
-    events = [ev.ToolInputAvailable("c", "book", {}), asked, ev.Finish()]
+    events: list[Event] = [ev.ToolInputAvailable("c", "book", {}), asked, ev.Finish()]
     assert run(*events)[-1]["outcome"]["interrupts"] == [
         {
             **{"id": "a", "reason": "book*", "message": "It costs money", "toolCallId": "c"},
@@ -283,7 +298,7 @@ def test_the_pieces_of_a_result_are_parts_of_its_message() -> None:
     picture = {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAA"}
     contents = [{"type": "text", "text": "Two:"}, picture, {**picture, "url": "https://h/b.png"}]
     output = ev.ToolOutputAvailable("c", "Two:", contents=contents)
-    events = [ev.ToolInputAvailable("c", "draw", {}), output, ev.Finish()]
+    events: list[Event] = [ev.ToolInputAvailable("c", "draw", {}), output, ev.Finish()]
     result = next(event for event in run(*events) if event["type"] == "TOOL_CALL_RESULT")
     assert result["content"] == [
         {"type": "text", "text": "Two:"},

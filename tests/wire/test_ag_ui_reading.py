@@ -357,7 +357,10 @@ def test_an_interrupt_says_why_and_until_when() -> None:
     found = decoded("ag-ui", sent(STARTED, *call("c", result=None), {**FINISHED, "outcome": outcome}))
     (found_call,) = Transcript.from_events(found).calls.values()
     assert found_call.approval == Approval(
-        **{"id": "a", "message": "Pay?", "rule": "over budget", "response_schema": {"type": "string"}},
+        id="a",
+        message="Pay?",
+        rule="over budget",
+        response_schema={"type": "string"},
         expires_at="2027-01-01T00:00:00Z",
     )
     assert found_call.extra == {"metadata": {"x": 1}}

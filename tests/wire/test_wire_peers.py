@@ -56,11 +56,17 @@ def failed() -> list[Event]:
 
 def in_steps() -> list[Event]:
     """Two steps of one call each, which nothing but the stream tells apart, and an answer."""
-    steps = [
+    steps: list[list[Event]] = [
         [ev.StartStep(), ev.ToolInputAvailable(name, "f", {}), ev.ToolOutputAvailable(name, 1), ev.FinishStep()]
         for name in "ab"
     ]
-    answer = [ev.StartStep(), ev.TextStart("t"), ev.TextDelta("t", "Two."), ev.TextEnd("t"), ev.FinishStep(model="m")]
+    answer: list[Event] = [
+        ev.StartStep(),
+        ev.TextStart("t"),
+        ev.TextDelta("t", "Two."),
+        ev.TextEnd("t"),
+        ev.FinishStep(model="m"),
+    ]
     return [ev.Start(), *steps[0], *steps[1], *answer, ev.Finish()]
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache, partial
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from pygments.lexer import Lexer, RegexLexer
 from pygments.token import Error, Whitespace, _TokenType
 
-try:
-    from re import _constants as code  # private: another Python may have none
-    from re import _parser as regex_parser
+code: Any
+regex_parser: Any
+try:  # private: another Python may have none
+    code, regex_parser = import_module("re._constants"), import_module("re._parser")
 except ImportError:
     regex_parser = None
 
