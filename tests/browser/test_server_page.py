@@ -140,11 +140,14 @@ def test_an_empty_page_names_the_model_and_its_tools(opened: Callable[..., Any])
 
 def test_the_usage_of_a_turn_is_shown_below_it_also_after_a_reload(opened: Callable[..., Any]) -> None:
     took = [ev.Finish(finish_reason="stop", message_metadata={"usage": {"inputTokens": 1204, "outputTokens": 318}})]
-    with opened(Gated([*words("One."), *took], [*words("Two."), *took])) as page:
-        for text in ("One.", "Two."):
-            send(page, "Go")
-            expect(page.locator(".tc-text", has_text=text)).to_be_visible()
-            expect(page.get_by_role("button", name="Send")).to_be_enabled()
+    gate = threading.Event()
+    with opened(Gated([*words("One."), *took], [*words("Two."), gate, *took])) as page:
+        send(page, "Go")
+        expect(page.get_by_text("gated · 1,204 tokens in · 318 out")).to_be_visible()
+        send(page, "Go")
+        expect(page.locator(".tc-text", has_text="Two.")).to_be_visible()
+        expect(page.get_by_text("gated", exact=True)).to_be_visible()
+        gate.set()
         expect(page.get_by_text("gated · 1,204 tokens in · 318 out")).to_be_visible()
         page.reload()
         expect(page.get_by_text("gated · 1,204 tokens in · 318 out")).to_be_visible()

@@ -726,10 +726,10 @@ class Footer {
 
   #drawInfo() {
     const { foot, info, choices } = this.run;
-    if (!foot) return setText(this.info, info);
+    if (!foot && !this.foot) return setText(this.info, info);
     if (this.foot === foot) return;
     this.foot = foot;
-    const fresh = parse(foot);
+    const fresh = foot ? parse(foot) : element("span", "tc-foot-info", info);
     if (fresh instanceof HTMLDetailsElement) {
       fresh.open = choices.get(USAGE_FOLD) ?? fresh.open;
       this.folds.expected.set(fresh, fresh.open);
