@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from copy import deepcopy
 from itertools import pairwise
+from operator import is_
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
+from tests.support.call_counts import counted
 from toolcall_nb import Chat, dialects
 from toolcall_nb.adapters.anthropic.request_messages import to_anthropic
 from toolcall_nb.adapters.openai.messages import to_openai
@@ -154,3 +158,76 @@ def test_each_request_is_the_beginning_of_the_next(writer: str, turns: list[Any]
         assert after[: len(before)] == before
     loaded = Transcript.from_markdown(chat.transcript.to_markdown())
     assert write(loaded.messages) == write(chat.transcript.messages)
+
+
+def look_once(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    """Answers as OpenAI does: with a call, and then with a text."""
+    call = {"id": f"c{len(messages)}", "type": "function", "function": {"name": "look", "arguments": '{"n": 1}'}}
+    calls = [] if messages[-1]["role"] == "tool" else [call]
+    message = {"role": "assistant", "content": "Well.", "tool_calls": calls}
+    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+async def look_once_streamed(messages: list[ModelMessage], _: AgentInfo) -> AsyncIterator[str | dict[int, Any]]:
+    """Answers as a provider of pydantic-ai does: with a call, and then with a text."""
+    is_told = messages[-1].parts[-1].part_kind == "tool-return"
+    yield "Well." if is_told else {0: DeltaToolCall("look", '{"n": 1}', tool_call_id=f"c{len(messages)}")}
+
+
+LOOK_UPS = {"Value.once", "_History.ask", "_History.answer", "RequestCallIds.next_id"}
+"""The functions that put a provider's request together from what each message was converted to."""
+
+
+@pytest.mark.parametrize(
+    ("model", "per_message"),
+    [
+        (look_once, set[str]()),
+        (Scripted(), set[str]()),
+        (FunctionModel(stream_function=look_once_streamed), LOOK_UPS),
+    ],
+    ids=["function", "class", "provider"],
+)
+def test_a_late_turn_enters_the_same_functions_as_an_early_one(model: Any, per_message: set[str]) -> None:
+    """So what was converted for one request is not converted again for the next."""
+    chat = Chat(model, tools=TOOLS)
+    turns = []
+    for number in range(7):
+        with counted() as calls:
+            chat.send(f"Question {number}")
+        turns.append({name: n for (_, name), n in calls.items() if name.partition(".<locals>")[0] not in per_message})
+    assert turns[-1] == turns[3]
+
+
+def test_a_function_may_change_what_it_gets_and_the_next_request_is_as_before() -> None:
+    requests: list[Any] = []
+
+    def changing(messages: list[dict[str, Any]]) -> Any:
+        requests.append(deepcopy(messages))
+        reply = look_once(messages)
+        for message in messages:
+            message["content"] = "Changed."
+            for call in message.get("tool_calls", ()):
+                call["function"]["arguments"] = "Changed."
+        messages.clear()
+        return reply
+
+    chat = Chat(changing, tools=TOOLS)
+    chat.send("One")
+    chat.send("Two")
+    for before, after in pairwise(requests):
+        assert after[: len(before)] == before
+    assert requests[-1] == to_openai(chat.transcript.messages)[:-1]
+
+
+def test_a_function_gets_the_same_dicts_in_each_request_as_long_as_it_does_not_change_them() -> None:
+    requests: list[list[dict[str, Any]]] = []
+
+    def keeping(messages: list[dict[str, Any]]) -> Any:
+        requests.append(messages)
+        return look_once(messages)
+
+    chat = Chat(keeping, tools=TOOLS)
+    chat.send("One")
+    chat.send("Two")
+    for before, after in pairwise(requests):
+        assert all(map(is_, before, after))

@@ -24,6 +24,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from typing import Any, ClassVar
 
 from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, ToolApproved, ToolDenied
@@ -126,7 +127,8 @@ class PydanticAIAgent(AgentModel):
         model = self.options.get("model") or self.agent.model
         provider = model.partition(":")[0] if isinstance(model, str) else getattr(model, "system", None)
         url = None if isinstance(model, str) else getattr(model, "base_url", None)
-        history = history_of([message for message in messages if message.role != "system"], provider, url)
+        said = [message for message in messages if message.role != "system"]
+        history = [*map(copy, history_of(said, provider, url))]  # pydantic-ai notes its run in the last one
         last = history[-1]
         assert isinstance(last, ModelRequest)  # as `history_of` says
         prompts = [part.content for part in last.parts if isinstance(part, UserPromptPart)]

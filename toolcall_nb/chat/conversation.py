@@ -155,7 +155,7 @@ class Chat(ChatState):
         self._end_turn()
         self.output_request = request
         self.stopping.clear()
-        self._earlier.append(self.transcript)
+        self._earlier.append(len(self.transcript))
         self._turn = Turn(self, live)
         return self._turn.start(prompt, attached)
 
@@ -215,7 +215,8 @@ class Chat(ChatState):
         now = self.transcript
         number = last_prompt(now)
         earlier = self._earlier[:-1]
-        self.load(self._earlier[-1] if self._earlier else now[:number])
+        before = self._earlier[-1] if self._earlier else number
+        self.load(now[:before] if isinstance(before, int) else before)
         self._earlier = earlier
         return now.messages[number].text
 

@@ -38,7 +38,7 @@ class ChatState:
     _start: float | None  # the clock's time at the first event
     _recorded_tools: tuple[Tool, ...] | None
     _builder: TranscriptBuilder
-    _earlier: list[Transcript]  # before each turn
+    _earlier: list[int | Transcript]  # for each turn, the number of messages before it, or the transcript it replaced
     _agent: Model | None  # the model, if it is an agent
     _made: tuple[tuple[str, float | None], Model]  # the model for a dialect and a speed
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from toolcall_nb.adapters.openai.messages import openai_tool, to_openai
+from toolcall_nb.adapters.openai.messages import RequestsOfChat, openai_tool
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event
+from toolcall_nb.core.events import Event, Object
 from toolcall_nb.core.transcript import Message
 from toolcall_nb.errors import ModelError, UsageError, WireError
 from toolcall_nb.sources.event_loop import iterate
@@ -46,6 +46,7 @@ class CallableModel:
         self._function = function
         self._takes_tools = _takes_tools(function)
         self._dialect = dialect
+        self._requests = RequestsOfChat()
         self.name = name or _name_of(function)
 
     def __repr__(self) -> str:
@@ -64,7 +65,8 @@ class CallableModel:
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
         """Yields the events of one reply. Raises `ModelError` for a result that is no reply."""
         reader, reply = ItemReader(), OneReply()
-        for item in self._items(messages, tools):
+        requests, self._requests = self._requests, RequestsOfChat()  # no other thread may change these dicts
+        for item in self._items(requests.add(messages), tools):
             try:
                 events = reader.take(item)
             except UsageError:
@@ -73,9 +75,9 @@ class CallableModel:
                 raise ModelError(text) from None
             yield from _with_reason(reply.events_of(events), reader)
         yield from _with_reason(reply.events_of(reader.close()), reader)
+        self._requests = requests
 
-    def _items(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Generator[Any, None, None]:
-        sent = to_openai(messages)
+    def _items(self, sent: list[Object], tools: Sequence[Tool]) -> Generator[Any, None, None]:
         offered = tools if self._dialect == "native" else ()
         definitions = [openai_tool(tool.name, tool.description, tool.parameters) for tool in offered]
         if self._takes_tools is None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
+from itertools import zip_longest
+from operator import is_
 from typing import Any
 
 from msgspec.structs import replace
@@ -28,15 +30,35 @@ def to_openai(messages: Sequence[Message]) -> list[Object]:
     (wav, mp3) and files of the user are included. Reasoning, sources, data, errors and files of the assistant, and
     what ran inside a call, are left out, and so are messages that contain nothing else. The dicts are the caller's own.
     """
-    copies: list[Object] = []
-    for message in messages:
-        written, is_flat = message.once(_written)
-        copies += map(dict.copy if is_flat else _copied, written)
-    return copies
+    return [_copied(each) for message in messages for each in message.once(_written)]
+
+
+class RequestsOfChat:
+    """Converts the messages of one request after the other, as `to_openai` does, but only those that are new.
+
+    The dicts of a request are those of the request before, except those that their reader has changed meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []  # of the last request, without its last one, which may still grow
+        self._written: list[Object] = []  # the dicts that say the same as these messages
+        self._read: list[Object] = []  # copies of the dicts of the last request, which the reader may change
+
+    def add(self, messages: Sequence[Message]) -> list[Object]:
+        """Returns the dicts of the next request."""
+        if len(self._messages) >= len(messages) or not all(map(is_, self._messages, messages)):
+            self._messages, self._written = [], []  # another chat's, or one that was cut
+        for message in messages[len(self._messages) : -1]:
+            self._messages.append(message)
+            self._written += message.once(_written)
+        written = [*self._written, *(each for message in messages[-1:] for each in message.once(_written))]
+        copies = zip_longest(self._read[: len(written)], written)
+        self._read = [copy if copy == each else _copied(each) for copy, each in copies]
+        return [*self._read]
 
 
 def _copied(message: Object) -> Object:
-    """Returns a copy of a message with calls or files, for a caller who may change it."""
+    """Returns a copy of a message, for a caller who may change it."""
     copied = message.copy()
     if "tool_calls" in message:
         copied["tool_calls"] = [{**call, "function": {**call["function"]}} for call in message["tool_calls"]]
@@ -51,14 +73,11 @@ def openai_tool(name: str, description: str, parameters: Mapping[str, Any]) -> O
     return {"type": "function", "function": function}
 
 
-def _written(message: Message) -> tuple[list[Object], bool]:
-    """Returns what is written for a message, and whether all of it is flat: texts alone, which is quick to copy."""
+def _written(message: Message) -> list[Object]:
     if message.role == "assistant":
-        written = [each for step in message.steps for reply in _replies(step.parts) for each in _reply(*reply)]
-    else:
-        content = message.text if message.role == "system" else _content(message.parts)
-        written = [{"role": message.role, "content": content}] if content else []
-    return written, not any(type(value) is list for each in written for value in each.values())
+        return [each for step in message.steps for reply in _replies(step.parts) for each in _reply(*reply)]
+    content = message.text if message.role == "system" else _content(message.parts)
+    return [{"role": message.role, "content": content}] if content else []
 
 
 # The assistant

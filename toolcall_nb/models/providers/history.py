@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Sequence
@@ -54,6 +55,8 @@ def history_of(
     The ``provider_metadata`` of a step hold what its provider needs back (`toolcall_nb.models.providers.reading`):
     its name (``provider``), the ``system`` whose keys verify signatures, the ``endpoint`` that keeps its state (a
     digest of its address), and ``details``.
+
+    The next request gets the same objects for what both contain. Do not change them.
     """
     history = _History(provider, base_url, pictures)
     for message in messages:
@@ -61,7 +64,7 @@ def history_of(
             for number in range(len(message.steps) if not message.metadata.get("choice") else 0):
                 history.answer(message, number)
         else:
-            history.ask(message.once(_request_parts))
+            history.ask(message.once(_request))
     history.ask_to_go_on()
     return history.messages
 
@@ -81,52 +84,32 @@ class _History:
         self._base_url = base_url
         self._pictures = pictures
 
-    def ask(self, parts: Sequence[ModelRequestPart]) -> None:
-        if not parts:
-            return
+    def ask(self, request: ModelRequest) -> None:
         last = self.messages[-1] if self.messages else None
         if isinstance(last, ModelRequest):
-            self.messages[-1] = ModelRequest([*last.parts, *parts])
-        else:
-            self.messages.append(ModelRequest(list(parts)))
+            self.messages[-1] = ModelRequest([*last.parts, *request.parts])
+        elif request.parts:
+            self.messages.append(request)
 
     def answer(self, message: Message, number: int) -> None:
         """Adds a step of a message, by its number, with the results of its calls."""
-        filled = message.once(_filled_parts, number, self._provider)
-        ids = tuple(self._ids.next_id(call.id, call.provider_id) for call in filter(_is_our_call, filled))
-        parts, results = message.once(_response_and_results, number, self._provider, ids, self._pictures)
-        if not parts:
+        calls = message.once(_our_calls, number, self._provider)
+        ids = tuple([self._ids.next_id(call.id, call.provider_id) for call in calls])
+        settings = (self._provider, self._base_url, self._pictures)
+        response, results = message.once(_response_and_results, number, ids, *settings)
+        if not response.parts:
             return
         last = self.messages[-1] if self.messages else None
         if isinstance(last, ModelResponse):
-            parts = (*self.messages.pop().parts, *parts)
+            response = dataclasses.replace(response, parts=[*self.messages.pop().parts, *response.parts])
         elif last is None or all(part.part_kind == "system-prompt" for part in last.parts):
-            self.ask([UserPromptPart(_OPENING)])
-        step = message.steps[number]
-        state = step.start.provider_metadata or {}
-        provider, system, details = _text(state.get("provider")), _text(state.get("system")), state.get("details")
-        self.messages.append(
-            ModelResponse(
-                [*parts],
-                model_name=step.model or _text(message.metadata.get("model")),
-                provider_name=provider or next(filter(None, map(provider_of_part, filled)), None),
-                provider_response_id=step.response_id if provider else None,
-                provider_url=self._url(state.get("endpoint")),
-                canonical_system=system or provider,
-                provider_details=dict(details) if isinstance(details, dict) and details else None,
-            )
-        )
+            self.ask(ModelRequest([UserPromptPart(_OPENING)]))
+        self.messages.append(response)
         self.ask(results)
-
-    def _url(self, endpoint: Any) -> str | None:
-        """The address of a response: the current one, empty for another one, None if unknown."""
-        if not isinstance(endpoint, str):
-            return None
-        return self._base_url if endpoint == endpoint_of(self._base_url) else ""
 
     def ask_to_go_on(self) -> None:
         if not self.messages or isinstance(self.messages[-1], ModelResponse):
-            self.ask([UserPromptPart(_GO_ON)])
+            self.ask(ModelRequest([UserPromptPart(_GO_ON)]))
 
 
 def _filled_parts(message: Message, number: int, provider: str | None) -> Sequence[Part]:
@@ -135,10 +118,15 @@ def _filled_parts(message: Message, number: int, provider: str | None) -> Sequen
     return _without_final_reasoning([part for part in parts if not _is_blank(part, provider)])
 
 
+def _our_calls(message: Message, number: int, provider: str | None) -> Sequence[ToolCall]:
+    """Returns the calls of our own tools in a step."""
+    return [*filter(_is_our_call, _filled_parts(message, number, provider))]
+
+
 def _response_and_results(
-    message: Message, number: int, provider: str | None, ids: Sequence[str], pictures: bool
-) -> tuple[Sequence[ModelResponsePart], Sequence[ModelRequestPart]]:
-    """Returns the parts of the response of a step, and the results of its calls, which get these ids."""
+    message: Message, number: int, ids: Sequence[str], provider: str | None, base_url: str | None, pictures: bool
+) -> tuple[ModelResponse, ModelRequest]:
+    """Returns the response of a step, and the request with the results of its calls, which get these ids."""
     next_id = iter(ids)
     filled = _filled_parts(message, number, provider)
     sent = [replace(part, id=next(next_id)) if _is_our_call(part) else part for part in filled]
@@ -148,7 +136,26 @@ def _response_and_results(
             results.append(result_part(call, pictures=pictures))
         elif call.error:  # of a typed answer that was written as text, only the problem that it has
             results.append(UserPromptPart(call.error))
-    return tuple(joined_reasoning(_in_order(sent))), results
+    step = message.steps[number]
+    state = step.start.provider_metadata or {}
+    step_provider, system, details = _text(state.get("provider")), _text(state.get("system")), state.get("details")
+    response = ModelResponse(
+        joined_reasoning(_in_order(sent)),
+        model_name=step.model or _text(message.metadata.get("model")),
+        provider_name=step_provider or next(filter(None, map(provider_of_part, filled)), None),
+        provider_response_id=step.response_id if step_provider else None,
+        provider_url=_url(state.get("endpoint"), base_url),
+        canonical_system=system or step_provider,
+        provider_details=dict(details) if isinstance(details, dict) and details else None,
+    )
+    return response, ModelRequest(results)
+
+
+def _url(endpoint: Any, base_url: str | None) -> str | None:
+    """Returns the address of a response: the current one, empty for another one, None if unknown."""
+    if not isinstance(endpoint, str):
+        return None
+    return base_url if endpoint == endpoint_of(base_url) else ""
 
 
 def _is_blank(part: Part, provider: str | None) -> bool:
@@ -158,8 +165,8 @@ def _is_blank(part: Part, provider: str | None) -> bool:
     return part.provider_metadata is None or (isinstance(part, TextPart) and provider_of_part(part) != provider)
 
 
-def _request_parts(message: Message) -> list[ModelRequestPart]:
-    """The texts of a system prompt or of a user's message, with the user's files."""
+def _request(message: Message) -> ModelRequest:
+    """Returns the texts of a system prompt or of a user's message, with the user's files."""
     content: list[UserContent] = []
     for part in message.parts:
         if isinstance(part, TextPart) and part.text.strip():
@@ -167,10 +174,10 @@ def _request_parts(message: Message) -> list[ModelRequestPart]:
         elif isinstance(part, FilePart) and message.role != "system":
             content.append(file_content(part))
     if message.role == "system":
-        return [SystemPromptPart(text) for text in content if isinstance(text, str)]
+        return ModelRequest([SystemPromptPart(text) for text in content if isinstance(text, str)])
     if len(content) == 1 and isinstance(content[0], str):
-        return [UserPromptPart(content[0])]
-    return [UserPromptPart(content)] if content else []
+        return ModelRequest([UserPromptPart(content[0])])
+    return ModelRequest([UserPromptPart(content)] if content else [])
 
 
 def _text(value: Any) -> str | None:
