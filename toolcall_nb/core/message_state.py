@@ -132,12 +132,10 @@ class MessageState(Struct, frozen=True):
     def current(self) -> Message:
         """Returns the message with all its text."""
         parts = tuple(slot.current() for slot in self.slots)
-        starts: tuple[StepStart, ...] = ()
-        if self.steps:
+        starts = tuple([start for _, start in self.steps])
+        if self.steps and len(parts) < self.next_key:  # without the slots that were removed, a key is no place
             keys = [slot.key for slot in self.slots]
-            places = [bisect_left(keys, key) for key, _ in self.steps]
-            placed = zip(self.steps, places, strict=True)
-            starts = tuple(start if start.at == at else replace(start, at=at) for (_, start), at in placed)
+            starts = tuple([replace(start, at=bisect_left(keys, key)) for key, start in self.steps])
         return Message(
             self.role,
             parts,

@@ -255,7 +255,7 @@ class TranscriptBuilder:
         if number is None:  # the first step of its run, which nothing began
             slots = (slot.key for slot in message.slots if slot.part.parent == parent)
             first = next(slots, message.next_key)
-            steps, number = ((first, StepStart(parent=parent)), *steps), 0
+            steps, number = ((first, StepStart(at=first, parent=parent)), *steps), 0
         key, start = steps[number]
         changes: Object = {name: value for name in STEP_FACTS if (value := getattr(event, name)) is not None}
         if event.extra:

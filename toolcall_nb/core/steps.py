@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -96,17 +97,15 @@ def steps_by_run(message: Message) -> dict[str | None, tuple[Step, ...]]:
     return {parent: _steps(message, parent, levels.get(parent, []), starts.get(parent, [])) for parent in runs}
 
 
-def _steps(
-    message: Message, parent: str | None, numbered: Sequence[tuple[int, Part]], starts: list[StepStart]
-) -> tuple[Step, ...]:
-    starts = starts or [StepStart(at=number, parent=parent) for number in _evident_places(numbered)]
+def _steps(message: Message, parent: str | None, numbers: Sequence[int], starts: list[StepStart]) -> tuple[Step, ...]:
+    parts = [message.parts[number] for number in numbers]
+    starts = starts or [StepStart(at=numbers[index], parent=parent) for index in _evident_places(parts)]
     if not starts:
         return ()
-    numbers = [number for number, _ in numbered]
     places = [bisect_left(numbers, start.at) for start in starts]
     steps = [
-        Step(tuple(part for _, part in numbered[first:end]), start)
-        for start, (first, end) in zip(starts, pairwise([*places, len(numbered)]), strict=True)
+        Step(tuple(parts[first:end]), start)
+        for start, (first, end) in zip(starts, pairwise([*places, len(parts)]), strict=True)
     ]
     if len(steps) == 1 and parent is None and message.role == "assistant":
         model, usage, name = (message.metadata.get(key) for key in ("model", "usage", "responseId"))
@@ -123,7 +122,7 @@ def _steps(
 
 def without_nested(message: Message) -> Message:
     """Returns the message without what ran inside its calls."""
-    kept = [number for number, _ in _levels(message.parts).get(None, ())]
+    kept = _levels(message.parts).get(None, [])
     if len(kept) == len(message.parts):
         return message
     starts = [_at(start, bisect_left(kept, start.at)) for start in message.step_starts if start.parent is None]
@@ -142,18 +141,16 @@ def normal_step_starts(parts: Sequence[Part], starts: Iterable[StepStart]) -> tu
     kept: list[StepStart] = []
     levels = _levels(parts) if by_run else {}
     for parent, of_run in by_run.items():
-        numbered = levels.get(parent, [])
-        kept += _normal_starts(numbered, of_run, len(parts), is_nested=parent is not None)
+        kept += _normal_starts(parts, levels.get(parent, []), of_run, is_nested=parent is not None)
     return tuple(sorted(kept, key=lambda start: (start.at, start.parent or "")))
 
 
 def _normal_starts(
-    numbered: Sequence[tuple[int, Part]], starts: Sequence[StepStart], count: int, *, is_nested: bool
+    parts: Sequence[Part], numbers: Sequence[int], starts: Sequence[StepStart], *, is_nested: bool
 ) -> list[StepStart]:
-    numbers = [number for number, _ in numbered]
-    places = [*numbers, count]
+    places = [*numbers, len(parts)]
     placed = [_at(start, places[bisect_left(numbers, start.at)]) for start in starts]
-    last = StepStart(at=count)
+    last = StepStart(at=len(parts))
     are_known = [start.is_known for start in placed]
     pairs = zip(pairwise([*placed, last]), are_known, strict=True)
     kept = [start for (start, after), is_known in pairs if is_known or start.at < after.at]
@@ -161,7 +158,7 @@ def _normal_starts(
         begun = [start.at for start in kept]
         if begun[:1] != numbers[:1]:
             begun = [*numbers[:1], *begun]
-        if begun == [*_evident_places(numbered)]:
+        if begun == [numbers[index] for index in _evident_places([parts[number] for number in numbers])]:
             return []
     if kept and numbers and kept[0].at > numbers[0] and not is_nested:
         kept.insert(0, StepStart(at=numbers[0]))
@@ -172,29 +169,32 @@ def _at(start: StepStart, place: int) -> StepStart:
     return start if start.at == place else replace(start, at=place)
 
 
-def _evident_places(numbered: Iterable[tuple[int, Part]]) -> Iterator[int]:
+def _evident_places(parts: Iterable[Part]) -> Iterator[int]:
     """Yields the numbers of the parts that begin a step, where nothing says so: text after calls does."""
     was_called = False
-    for place, (number, part) in enumerate(numbered):
-        if place == 0 or (was_called and type(part) in (TextPart, ReasoningPart)):
+    for number, part in enumerate(parts):
+        if number == 0 or (was_called and type(part) in (TextPart, ReasoningPart)):
             yield number
             was_called = False
         if type(part) is ToolCall and not part.provider_executed:
             was_called = True
 
 
-def _levels(parts: Sequence[Part]) -> dict[str | None, list[tuple[int, Part]]]:
-    """Returns the parts of the run itself, at None, and of the run inside each call, with their numbers.
+_parent = attrgetter("parent")
+
+
+def _levels(parts: Sequence[Part]) -> dict[str | None, list[int]]:
+    """Returns the numbers of the parts of the run itself, at None, and of the run inside each call.
 
     A part whose parent is none of the calls before it belongs to the run itself.
     """
-    if all(part.parent is None for part in parts):  # as most are
-        return {None: list(enumerate(parts))}
+    if not any(map(_parent, parts)):  # as most are
+        return {None: list(range(len(parts)))}
     calls: set[str] = set()
-    levels: dict[str | None, list[tuple[int, Part]]] = {}
+    levels: dict[str | None, list[int]] = {}
     for number, part in enumerate(parts):
         around = part.parent
-        levels.setdefault(around if around in calls else None, []).append((number, part))
+        levels.setdefault(around if around in calls else None, []).append(number)
         if isinstance(part, ToolCall):
             calls.add(part.id)
     return levels
