@@ -63,11 +63,11 @@ def ending(message: Message) -> str | None:
 
 def inside_words(inside: Inside, name: str) -> str:
     """Returns what ran inside a call, in short: ``adder: 2 calls, 1 error, 130 tokens``; empty if nothing did."""
-    calls, errors = (format_count(inside.calls, "calls"), format_count(inside.errors, "errors"))
-    counts = [calls if inside.calls else "", errors if inside.errors else ""]
-    counts.append(f"{inside.tokens:,.0f} tokens" if inside.tokens else "")
+    counted = ((inside.calls, "calls"), (inside.errors, "errors"))
+    counts = [format_count(number, what) for number, what in counted if number]
+    counts += [f"{inside.tokens:,.0f} tokens"] if inside.tokens else []
     agent = inside.agent if inside.agent and inside.agent != name else ""
-    return ": ".join(filter(None, (agent[:_NAME], ", ".join(filter(None, counts)))))
+    return ": ".join(filter(None, (agent[:_NAME], ", ".join(counts))))
 
 
 def format_outcome(outcome: RunOutcome, longest: int = _REASON) -> str:
