@@ -358,8 +358,11 @@ class TranscriptBuilder:
         return None, None
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
-        message = self._message()
         call_id = normalize_call_id(event.tool_call_id)
+        _, call = self._find_call(call_id)
+        if isinstance(event, ev.ToolInputAvailable) and call is not None and self._goes_on(call, event):
+            return None
+        message = self._message()
         slot, call = self._find_call(call_id)
         if slot is not None and call is not None and call.is_final and slot.key < message.step_start:
             slot = call = None  # in a new step, the same id is another call
@@ -397,6 +400,12 @@ class TranscriptBuilder:
         name = event.tool_name if event.tool_name.strip() else call.name
         call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
+
+    def _goes_on(self, call: ToolCall, event: ev.ToolInputAvailable) -> bool:
+        """Whether an open call of a message that has ended comes again: a stream of its own says what becomes of it."""
+        has_ended = self._current is not None and not self._current.is_open
+        same = (call.name, call.input, call.state) == (event.tool_name, event.input, State.INPUT_AVAILABLE)
+        return has_ended and same
 
     def _unique_id(self, call_id: str) -> str:
         """Returns an id that no call of the transcript has. Ids in `_keys` may be those of retracted calls."""
