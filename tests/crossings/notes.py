@@ -265,12 +265,11 @@ SOURCE_NOTES = _merged(
             none("A session has no ids of replies.", "response id"),
             _some_tokens("Tokens written to the cache are not counted."),
         ),
-        "Inspect": (none("A log has no ids of replies.", "response id"), _PICTURES),
+        "Inspect": (none("A log has no ids of replies.", "response id"),),
         "LangSmith": (gap("It is not read yet.", "cached tokens", "agent"),),
         "ATIF": (
             none("A trajectory has no ids of replies.", "response id"),
             _some_tokens("Only tokens read from the cache are counted."),
-            _PICTURES,
         ),
         "OpenInference spans": (none("The conventions have no attribute for it.", "response id", "reasoning"),),
         "function": (gap("The chat does not keep it yet.", "picture of an error", "question", "file name"),),
