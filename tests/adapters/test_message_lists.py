@@ -9,7 +9,7 @@ import pytest
 from google.genai import types
 
 from tests.support.adapter_streams import read_whole
-from toolcall_nb.core.transcript import FilePart, SourceUrlPart, State, TextPart
+from toolcall_nb.core.transcript import FilePart, Message, SourceUrlPart, State, TextPart, Transcript
 
 Item = dict[str, Any]
 
@@ -128,3 +128,10 @@ def test_a_list_with_files_in_bytes_is_bedrocks(block: Item, media_type: str, na
     question, answer = read_whole(messages)
     assert question.parts == (TextPart("Go."), FilePart(f"data:{media_type};base64,aGk=", media_type, filename=name))
     assert answer.text == "So."
+
+
+@pytest.mark.parametrize("url", ["data:application/pdf;base64,aGk=", "https://h/a.pdf"])
+def test_the_name_of_a_document_is_its_title_for_anthropic(url: str) -> None:
+    question = Message("user", (TextPart("Go."), FilePart(url, "application/pdf", filename="a.pdf")))
+    request = Transcript((question,)).to_anthropic()
+    assert read_whole(request["messages"]).messages[0].parts == question.parts

@@ -44,6 +44,13 @@ def test_an_open_call_that_comes_again_after_its_message_is_the_same_call() -> N
     assert not transcript.diagnostics
 
 
+def test_so_is_a_call_that_a_person_was_asked_about_and_changed() -> None:
+    question = (ev.Start(), ASKED, ev.ToolApprovalRequest("a1", "c1"), ev.Finish())
+    changed = ev.ToolInputAvailable("c1", "look", {"at": "south"})
+    call = the_call(*question, ev.ToolApprovalResponse("a1", True), changed, ev.ToolOutputAvailable("c1", "sand"))
+    assert (call.original_input, call.input, call.output) == ({"at": "north"}, {"at": "south"}, "sand")
+
+
 @pytest.mark.parametrize(
     "events",
     [

@@ -359,10 +359,8 @@ class TranscriptBuilder:
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
         call_id = normalize_call_id(event.tool_call_id)
-        _, call = self._find_call(call_id)
-        if isinstance(event, ev.ToolInputAvailable) and call is not None and self._goes_on(call, event):
-            return None
-        message = self._message()
+        message = self._current if self._goes_on(call_id, event) else None
+        message = message or self._message()
         slot, call = self._find_call(call_id)
         if slot is not None and call is not None and call.is_final and slot.key < message.step_start:
             slot = call = None  # in a new step, the same id is another call
@@ -401,11 +399,15 @@ class TranscriptBuilder:
         call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
 
-    def _goes_on(self, call: ToolCall, event: ev.ToolInputAvailable) -> bool:
-        """Whether an open call of a message that has ended comes again: a stream of its own says what becomes of it."""
-        has_ended = self._current is not None and not self._current.is_open
-        same = (call.name, call.input, call.state) == (event.tool_name, event.input, State.INPUT_AVAILABLE)
-        return has_ended and same
+    def _goes_on(self, call_id: str, event: Any) -> bool:
+        """Whether an open call of the last message comes again: a stream of its own says what becomes of it.
+
+        Its input is the same, or the call was asked about, and a person may have changed it.
+        """
+        _, call = self._find_call(call_id)
+        if call is None or call.is_final or not isinstance(event, ev.ToolInputAvailable):
+            return False
+        return call.name == event.tool_name and (call.approval is not None or call.input == event.input)
 
     def _unique_id(self, call_id: str) -> str:
         """Returns an id that no call of the transcript has. Ids in `_keys` may be those of retracted calls."""
