@@ -97,7 +97,8 @@ def test_a_result_has_its_texts_and_pictures_in_order() -> None:
     }
     trajectory = {"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {}, "steps": [step]}
     [call] = run_in([trajectory], "atif").transcript.calls.values()
-    text, picture = call.contents or ()
+    assert call.contents is not None
+    text, picture = call.contents
     assert (text["text"], picture["url"]) == ("See.", "images/a.png")
 
 

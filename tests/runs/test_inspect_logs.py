@@ -62,13 +62,10 @@ def test_calls_have_their_results_errors_and_times() -> None:
     assert second.provider_metadata["inspect"]["error"]["type"] == "file_not_found"
 
 
-PICTURE = "data:image/png;base64,AA=="
-
-
 @pytest.mark.parametrize(
     ("block", "media_type"),
     [
-        ({"type": "image", "image": PICTURE}, "image/png"),
+        (PICTURE, "image/png"),
         ({"type": "audio", "audio": "data:audio/wav;base64,AA==", "format": "wav"}, "audio/wav"),
         ({"type": "video", "video": "data:video/mp4;base64,AA==", "format": "mp4"}, "video/mp4"),
         ({"type": "document", "document": "data:text/csv;base64,AA==", "filename": "a.csv"}, "text/csv"),
@@ -80,7 +77,8 @@ def test_a_result_has_its_texts_and_files_in_order(block: Any, media_type: str, 
     content = [{"type": "text", "text": "It broke."}, block]
     messages = [asked("m1", "c1"), told("c1", content, error=error)]
     [call] = run_in([log(messages=messages, events=[])], "inspect").transcript.calls.values()
-    text, file = call.contents or ()
+    assert call.contents is not None
+    text, file = call.contents
     assert (text, file["mediaType"]) == ({"type": "text", "text": "It broke."}, media_type)
     assert file.get("filename") == block.get("filename")
     assert (call.error is not None) is (error is not None)
