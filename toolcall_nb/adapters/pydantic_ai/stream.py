@@ -83,7 +83,7 @@ class PydanticAIAdapter:
         self._has_only_tools = self._has_only_tools or not self._run.has_begun
         events = self._run.start_call(own_fields(event.get("part")))
         whole: list[Event] = [each for each in events if isinstance(each, ev.ToolInputAvailable | ev.ToolExecution)]
-        return whole if self._has_only_tools and len(whole) > 1 else events
+        return whole if self._has_only_tools and len(whole) > 1 else events  # one: its arguments are no JSON
 
     def _tool_result(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
