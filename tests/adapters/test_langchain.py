@@ -652,6 +652,64 @@ def test_usage_has_our_names_and_adds_up_over_pieces() -> None:
     }
 
 
+IMAGE = "data:image/png;base64,aGk="
+
+
+@pytest.mark.parametrize(
+    ("block", "part"),
+    [
+        (
+            {"type": "image", "mime_type": "image/png", "base64": "aGk=", "extras": {"filename": "a.png"}},
+            FilePart(IMAGE, "image/png", filename="a.png"),
+        ),
+        (
+            {"type": "file", "mime_type": "application/pdf", "url": "https://h/a", "filename": "a.pdf"},
+            FilePart("https://h/a", "application/pdf", filename="a.pdf"),
+        ),
+        (
+            {
+                **{"type": "file", "source_type": "base64", "data": "aGk=", "mime_type": "application/pdf"},
+                "metadata": {"filename": "a.pdf"},
+            },
+            FilePart("data:application/pdf;base64,aGk=", "application/pdf", filename="a.pdf"),
+        ),
+        ({"type": "image_url", "image_url": {"url": IMAGE}}, FilePart(IMAGE, "image/png")),
+        ({"type": "image_url", "image_url": "https://h/a"}, FilePart("https://h/a", "image/*")),
+        (
+            {"type": "file", "file": {"filename": "a.png", "file_data": IMAGE}},
+            FilePart(IMAGE, "image/png", filename="a.png"),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
+            FilePart("data:audio/wav;base64,aGk=", "audio/wav"),
+        ),
+        (
+            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+            FilePart(IMAGE, "image/png"),
+        ),
+        (
+            {"type": "document", "title": "a.pdf", "source": {"type": "url", "url": "https://h/a"}},
+            FilePart("https://h/a", "application/pdf", filename="a.pdf"),
+        ),
+    ],
+)
+def test_a_file_is_one_in_each_form_that_a_model_of_langchain_takes(block: Any, part: FilePart) -> None:
+    [message] = read_whole(HumanMessage(["See:", block]))
+    assert message.parts == (TextPart("See:"), part)
+
+
+def test_a_reply_has_the_providers_id_of_it() -> None:
+    replies = [AIMessage("x", id=f"run-{n}", response_metadata={"id": f"resp-{n}"}) for n in (1, 2)]
+    one, two = (read_whole(each).messages[-1].steps for each in (replies[:1], replies))
+    assert ([step.response_id for step in one], [step.response_id for step in two]) == (
+        ["resp-1"],
+        ["resp-1", "resp-2"],
+    )
+    chunks = [piece("x", id="1"), piece("y", id="1", response_metadata={"id": "resp-1"}), piece("", id="1")]
+    [step] = read_items(chunks).messages[0].steps
+    assert step.response_id == "resp-1"
+
+
 # A model's own stream -----------------------------------------------------------------------------------------
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import anthropic
+import pytest
 from google.genai import types
 
 from tests.support.adapter_streams import read_whole
-from toolcall_nb.core.transcript import State
+from toolcall_nb.core.transcript import FilePart, Message, SourceUrlPart, State, TextPart, Transcript
 
 Item = dict[str, Any]
 
@@ -98,3 +99,39 @@ def test_a_list_of_bedrocks_messages_becomes_turns_with_the_results_in_their_cal
     assert [(one.role, one.text) for one in transcript.messages] == [("user", "Go."), ("assistant", "Done.")]
     first, second = transcript.calls.values()
     assert (first.output, second.error) == ({"n": 1}, "No.")
+
+
+def test_a_list_with_cited_text_is_anthropics() -> None:
+    cited = {"type": "web_search_result_location", "url": "https://h/a", "title": "A", "cited_text": "a"}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Go."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "So.", "citations": [cited]}]},
+    ]
+    _, answer = read_whole(messages)
+    text, source = answer.parts
+    assert isinstance(source, SourceUrlPart)
+    assert (text, source.url, source.title) == (TextPart("So."), "https://h/a", "A")
+
+
+@pytest.mark.parametrize(
+    ("block", "media_type", "name"),
+    [
+        ({"image": {"format": "png", "source": {"bytes": b"hi"}}}, "image/png", None),
+        ({"document": {"format": "pdf", "name": "a", "source": {"bytes": b"hi"}}}, "application/pdf", "a"),
+    ],
+)
+def test_a_list_with_files_in_bytes_is_bedrocks(block: Item, media_type: str, name: str | None) -> None:
+    messages = [
+        {"role": "user", "content": [{"text": "Go."}, block]},
+        {"role": "assistant", "content": [{"text": "So."}]},
+    ]
+    question, answer = read_whole(messages)
+    assert question.parts == (TextPart("Go."), FilePart(f"data:{media_type};base64,aGk=", media_type, filename=name))
+    assert answer.text == "So."
+
+
+@pytest.mark.parametrize("url", ["data:application/pdf;base64,aGk=", "https://h/a.pdf"])
+def test_the_name_of_a_document_is_its_title_for_anthropic(url: str) -> None:
+    question = Message("user", (TextPart("Go."), FilePart(url, "application/pdf", filename="a.pdf")))
+    request = Transcript((question,)).to_anthropic()
+    assert read_whole(request["messages"]).messages[0].parts == question.parts

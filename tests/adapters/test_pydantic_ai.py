@@ -181,9 +181,23 @@ def test_an_event_stream_handler_reads_the_same() -> None:
         found.extend([event async for event in read_stream_async(stream)])
 
     asyncio.run(weather_agent().run("Where is it warmer?", event_stream_handler=handler))
-    asked, answered = [message.calls for message in Transcript.from_events(found).messages[:2]]  # one stream each
-    assert [call.id for call in asked] == [call.provider_id for call in answered] == ["c1", "c2"]
-    assert all(call.is_final for call in answered)
+    transcript = Transcript.from_events(found)
+    assert [(call.id, call.state) for call in transcript.calls.values()] == [
+        ("c1", State.OUTPUT_AVAILABLE),
+        ("c2", State.OUTPUT_ERROR),
+    ]
+    assert [message.text for message in transcript] == ["Let me look.", "Lyon is warmer."]  # a stream of a reply each
+    assert not transcript.diagnostics
+
+
+def test_the_stream_of_the_tools_alone_has_their_calls(run_events: list[Any]) -> None:
+    tools = [event for event in run_events if event.event_kind.startswith("function_tool")]
+    transcript = read_items(tools)
+    assert [(call.id, call.name, call.is_final) for call in transcript.calls.values()] == [
+        ("c1", "weather", True),
+        ("c2", "weather", True),
+    ]
+    assert [message.role for message in transcript] == ["assistant"]
 
 
 def counting_agent() -> Agent[None, str]:
@@ -453,6 +467,14 @@ def test_usage_has_our_names() -> None:
     assert read_whole(as_json([response])).messages[0].metadata["usage"] == expected
 
 
+@pytest.mark.parametrize("counts", [{}, {"output_reasoning_tokens": 3}])
+def test_reasoning_tokens_among_the_details_count_once(counts: Any) -> None:
+    """OpenAI's are only there."""
+    usage = RequestUsage(input_tokens=10, output_tokens=5, details={"reasoning_tokens": 3}, **counts)
+    [message] = read_whole(pm.ModelResponse([pm.TextPart("x")], usage=usage))
+    assert message.metadata["usage"]["reasoningTokens"] == 3
+
+
 # What a person said, what tools gave --------------------------------------------------------------------------
 
 
@@ -469,6 +491,47 @@ def test_a_user_prompt_has_its_texts_and_files() -> None:
     assert (text, image) == (TextPart("Look:"), FilePart("https://h/a.png", "image/png"))
     assert data == FilePart("data:text/plain;base64,eA==", "text/plain")
     assert other.kind == "pydantic_ai.uploaded-file"
+
+
+def test_the_identifier_of_a_file_is_its_name_unless_pydantic_ai_has_made_it() -> None:
+    files: list[pm.UserContent] = [
+        pm.BinaryContent(b"x", media_type="text/plain", identifier="a.txt"),
+        pm.BinaryContent(b"x", media_type="text/plain"),
+        pm.DocumentUrl("https://h/b.pdf", identifier="b.pdf"),
+        pm.DocumentUrl("https://h/b.pdf"),
+    ]
+    request = pm.ModelRequest([pm.UserPromptPart(["Look:", *files])])
+    for prompt in (request, as_json([request])):
+        _, *parts = read_whole(prompt).messages[0].parts
+        assert [part.filename for part in parts if isinstance(part, FilePart)] == ["a.txt", None, "b.pdf", None]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("Too cloudy.", "Too cloudy."),
+        ("The call was denied: Too cloudy.", "Too cloudy."),
+        ("The call was denied.", None),
+        (ToolDenied().message, None),
+        ({"a": 1}, None),
+    ],
+)
+def test_a_denied_call_of_a_list_has_the_reason(content: Any, reason: str | None) -> None:
+    """The words of the package and of pydantic-ai around a reason, or without one, are no reason."""
+    messages = [
+        pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")]),
+        pm.ModelRequest([pm.ToolReturnPart("f", content, "c1", outcome="denied")]),
+    ]
+    denied = call(read_whole(messages), "c1")
+    assert denied.approval is not None
+    assert (denied.state, denied.approval.approved, denied.approval.reason) == (State.OUTPUT_DENIED, False, reason)
+
+
+def test_a_denied_result_without_its_call_is_no_answer_to_anything() -> None:
+    denied = pm.ModelRequest([pm.ToolReturnPart("f", "No.", "c1", outcome="denied")])
+    assert [found.state for found in read_whole([denied]).calls.values()] == [State.OUTPUT_DENIED]
+    call_part = pm.ModelResponse([pm.ToolCallPart("f", {}, "c1")])
+    assert [found.state for found in read_whole([call_part, denied, denied]).calls.values()] == [State.OUTPUT_DENIED]
 
 
 def test_repeated_instructions_are_read_once() -> None:

@@ -161,6 +161,12 @@ def test_a_subagent_is_nested_in_the_call_that_runs_it() -> None:
     assert answer.text == "It is A."
 
 
+def test_the_client_is_asked_for_what_grows_and_for_what_subagents_say() -> None:
+    client = ClaudeSDKClient(ClaudeAgentOptions(), transport=Scripted(saying("One.")))
+    Chat(client).send("a")
+    assert (client.options.include_partial_messages, client.options.forward_subagent_text) == (True, True)
+
+
 def test_the_session_keeps_its_history() -> None:
     chat, transport = chat_of(saying("One."), saying("Two."))
     chat.send("a")

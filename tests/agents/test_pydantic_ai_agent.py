@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic_ai import Agent, ApprovalRequired, DeferredToolRequests, RunContext
 from pydantic_ai.messages import (
+    BinaryContent,
     ModelMessage,
     ModelRequest,
     ModelResponse,
@@ -99,6 +100,22 @@ def test_the_history_goes_with_each_turn_and_keeps_signed_reasoning() -> None:
     assert isinstance(last, ModelRequest)
     assert last.instructions == "Be short."
     assert list(chat.calls) == ["id-weather", "id-weather-2"]  # the model uses its id again
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("gpt-5", ["str", "BinaryContent"]), ("gpt-3.5", ["str", "str"])])
+def test_a_model_that_sees_gets_the_pictures_of_earlier_turns(name: str, kinds: list[str]) -> None:
+    def shoot() -> list[Any]:
+        """Takes a picture."""
+        return ["Here:", BinaryContent(b"red", media_type="image/png")]
+
+    script = Scripted(shoot="{}")
+    script.model = FunctionModel(stream_function=script._reply, model_name=name)
+    chat = Chat(Agent(script.model, tools=[shoot]))
+    chat.send("Go.")
+    chat.send("And now?")
+    [returned] = [part for message in script.requests[2] for part in message.parts if isinstance(part, ToolReturnPart)]
+    content = returned.content if isinstance(returned.content, list) else returned.content.split("\n")
+    assert [type(piece).__name__ for piece in content] == kinds
 
 
 def test_a_call_that_needs_approval_runs_with_the_edited_arguments() -> None:

@@ -129,6 +129,19 @@ def test_a_managed_agent_is_nested_in_the_call_that_runs_it() -> None:
     assert chat.usage["inputTokens"] == 12
 
 
+def test_a_call_of_a_managed_agent_that_fails_is_nested_too() -> None:
+    """Its step has no calls but those of the model's message."""
+    replies = [("", [("add", '{"x": -1, "y": 2}')]), ("", [ANSWER])]
+    inner = adder(Streamed(*replies), name="adder", description="Adds.")
+    model = Streamed(("", [("adder", '{"task": "-1 + 2?"}')]), ("", [("final_answer", '{"answer": "It is 1."}')]))
+    chat = Chat(ToolCallingAgent(tools=[], model=model, managed_agents=[inner]))
+    chat.send("-1 + 2?")
+    outer, add = chat.calls.values()
+    assert (outer.name, outer.state) == ("adder", State.OUTPUT_AVAILABLE)
+    assert (add.name, add.input, add.parent, add.state) == ("add", {"x": -1, "y": 2}, outer.id, State.OUTPUT_ERROR)
+    assert "ValueError: too small" in str(add.error)
+
+
 def test_a_plan_is_reasoning() -> None:
     chat = Chat(adder(Scripted("First I add.", *REPLIES), planning_interval=5))
     (plan,) = [part for part in chat.send("1 + 2?").parts if isinstance(part, ReasoningPart)]

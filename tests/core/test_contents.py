@@ -56,6 +56,26 @@ def test_an_output_that_its_contents_say_is_not_said_twice() -> None:
         assert value_beside(output, contents) is MISSING
 
 
+@pytest.mark.parametrize(
+    ("output", "contents", "beside"),
+    [
+        ("a", [text_piece("a"), piece()], MISSING),
+        ("a\n\nb", [text_piece("a"), piece(), text_piece("b")], MISSING),
+        ("a b", [text_piece("a"), piece()], "a b"),
+        ("a", [piece()], "a"),
+        ({"a": 1}, [json_piece({"a": 1}), piece()], MISSING),
+        (0, [piece()], 0),
+        (None, [piece()], MISSING),
+        ("", [piece()], MISSING),
+    ],
+)
+def test_an_output_with_the_words_of_its_contents_says_no_more(
+    output: Any, contents: list[Object], beside: Any
+) -> None:
+    """Some tools give the text alone as output, without the lines that name the files."""
+    assert value_beside(output, contents) == beside
+
+
 def test_a_model_that_sees_no_pictures_is_told_what_is_left_out() -> None:
     contents = (piece(), text_piece("between"), piece())
     assert format_result(call(*contents)) == "<image/png, 3 bytes>\nbetween\n<image/png, 3 bytes>"
@@ -78,8 +98,9 @@ def test_a_model_that_sees_is_sent_texts_and_pictures_in_order() -> None:
     assert sent_contents(call(piece(), output={"sum": 3})) == ['{"sum":3}', PICTURE]
 
 
-def test_pictures_that_were_sent_as_text_stay_text() -> None:
-    assert sent_contents(call(piece(), tool_metadata={SENT_AS: "text"})) == ["<image/png, 3 bytes>"]
+def test_a_model_that_sees_is_sent_what_another_model_was_sent_as_text() -> None:
+    displayed = {"text/plain": "3", "image/png": PNG}
+    assert sent_contents(call(piece(), tool_metadata={SENT_AS: "text"}, display=displayed)) == [PICTURE]
 
 
 def test_a_text_that_was_cut_for_the_model_comes_before_the_pictures() -> None:
@@ -87,9 +108,20 @@ def test_a_text_that_was_cut_for_the_model_comes_before_the_pictures() -> None:
     assert sent == ["cut", PICTURE]
 
 
-def test_of_an_error_the_model_is_sent_the_text() -> None:
-    failed = call(piece(), state=State.OUTPUT_ERROR, output=MISSING, error="it broke")
+def test_of_an_error_the_model_is_sent_the_text_and_the_pictures_if_its_provider_takes_them() -> None:
+    failed = call(text_piece("it broke"), piece(), state=State.OUTPUT_ERROR, output=MISSING, error="it broke")
     assert sent_contents(failed) == ["it broke\n<image/png, 3 bytes>"]
+    assert sent_contents(failed, of_errors=True) == ["it broke", PICTURE]
+
+
+def test_the_pictures_of_an_error_come_after_a_text_that_says_more() -> None:
+    fields: dict[str, Any] = {"state": State.OUTPUT_ERROR, "error": "it broke"}
+    begun = call(piece(), output="half of it", **fields)
+    assert sent_contents(begun, of_errors=True) == [format_result(begun), PICTURE]
+    long = call(text_piece("x" * 2 * RESULT_LIMIT), piece(), output=MISSING, **fields)
+    text, picture = sent_contents(long, of_errors=True)
+    assert picture == PICTURE
+    assert "characters left out" in str(text)
 
 
 def test_the_card_says_how_many_pictures_were_sent() -> None:

@@ -34,6 +34,39 @@ def the_call(*events: Any) -> ToolCall:
     return call
 
 
+ASKED = ev.ToolInputAvailable("c1", "look", {"at": "north"})
+
+
+def test_an_open_call_that_comes_again_after_its_message_is_the_same_call() -> None:
+    """A stream of its own may say what became of the calls of a reply; it repeats them whole."""
+    transcript = reduced(ev.Start(), ASKED, ev.Finish(), ASKED, ev.ToolOutputAvailable("c1", "ice"))
+    assert [[(call.id, call.output) for call in message.calls] for message in transcript] == [[("c1", "ice")]]
+    assert not transcript.diagnostics
+
+
+def test_so_is_a_call_that_a_person_was_asked_about_and_changed() -> None:
+    question = (ev.Start(), ASKED, ev.ToolApprovalRequest("a1", "c1"), ev.Finish())
+    changed = ev.ToolInputAvailable("c1", "look", {"at": "south"})
+    call = the_call(*question, ev.ToolApprovalResponse("a1", True), changed, ev.ToolOutputAvailable("c1", "sand"))
+    assert (call.original_input, call.input, call.output) == ({"at": "north"}, {"at": "south"}, "sand")
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [ASKED, ev.Finish(), ev.ToolInputAvailable("c1", "look", {"at": "south"})],
+        [ASKED, ev.Finish(), ev.ToolInputAvailable("c1", "dig", {"at": "north"})],
+        [ASKED, ev.Finish(), ev.ToolInputStart("c1", "look"), ASKED],
+        [ASKED, ev.ToolOutputAvailable("c1", "ice"), ev.Finish(), ASKED],
+        [ASKED, ev.Finish(), ev.Start(role="user"), ev.Finish(), ASKED],
+    ],
+    ids=["other input", "other name", "streamed", "ended", "after a user's message"],
+)
+def test_another_call_may_have_the_id_of_a_call_in_the_message_before(events: list[Event]) -> None:
+    calls = reduced(ev.Start(), *events).calls.values()
+    assert [(call.id, call.provider_id) for call in calls] == [("c1", None), ("c1-2", "c1")]
+
+
 @settings(max_examples=500)
 @given(streams())
 def test_a_call_reaches_at_most_one_final_state_and_stays_there(events: list[Event]) -> None:

@@ -212,7 +212,9 @@ def claude_agent(transcript: Transcript) -> Any:
 
     def said(step: Step, parent: str | None = None) -> Any:
         blocks = [claude.text(step.text)] if step.text else []
-        blocks += [claude.use(call.id, call.name, **arguments_of(call)) for call in step.calls]
+        for call in step.calls:  # as Claude Code names the subagent
+            named = {"subagent_type": _inner_name(transcript)} if call.name == "ask_expert" else {}
+            blocks.append(claude.use(call.id, call.name, **arguments_of(call), **named))
         return claude.assistant(*blocks, parent=parent)
 
     def script() -> Generator[dict[str, Any], dict[str, Any], None]:

@@ -96,29 +96,21 @@ OUTPUT_NOTES = _merged(
             _REQUEST,
             none("Chat completions take no model's name and no reasoning.", "model", "reasoning"),
             none("Chat completions take text alone as a result.", "pictures", "picture of an error"),
+            none("Documents have names there, and pictures none.", "file name"),
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "The result says that it was denied, and why.", "Too cloudy."),
         ),
         "Anthropic": (
             _REQUEST,
             none("Reasoning is sent with a signature only; a request names one model.", "model", "reasoning"),
-            gap(
-                "The text of the result comes twice, and a picture of an error is left out.",
-                "pictures",
-                "picture of an error",
-            ),
+            none("The API refuses an error with anything else than text.", "picture of an error"),
+            none("Documents have names there, and pictures none.", "file name"),
             other("reused id", _UNIQUE, "look_0-"),
             other("denied", "The result says that it was denied, and why.", "Too cloudy."),
         ),
         "request": (
             {fact: cell for fact, cell in _REQUEST.items() if fact != "model of a step"},
-            gap(
-                "The text of the result comes twice, and a picture of an error is left out.",
-                "pictures",
-                "picture of an error",
-            ),
             other("reused id", _UNIQUE, "look:0-"),
-            gap("It is not read back yet.", "denied"),
         ),
         "chat contract": (
             none(
@@ -209,7 +201,6 @@ OUTPUT_NOTES = _merged(
 """The notes of the outputs, by the names of `tests.crossings.outputs.OUTPUTS`."""
 
 _QUESTION = none("The format has the question alone: nothing about why and by whom it is asked.", "question")
-_AGENT = gap("The name of the agent is not read yet.", "agent")
 _NO_MODEL = none("A reply does not name its model.", "model", "model of a step")
 _OF_REPLIES: Mapping[str, Sequence[Cells]] = {
     "Google": (_some_tokens("Google has no count of tokens written to the cache."),),
@@ -221,7 +212,7 @@ _OF_REPLIES: Mapping[str, Sequence[Cells]] = {
     ),
     "Cohere": (_NO_MODEL, _some_tokens("Only tokens read from the cache are counted.")),
     "Mistral": (
-        gap("It is not read yet.", "response id"),
+        other("response id", "A reply has no id; that of its conversation is kept beside it.", "resp-first"),
         other("model of a step", "Only a text names its model.", "m-large"),
         none("Cached and reasoning tokens are not counted.", "cached tokens"),
     ),
@@ -230,24 +221,18 @@ _OF_REPLIES: Mapping[str, Sequence[Cells]] = {
         none("Cached and reasoning tokens are not counted.", "cached tokens"),
     ),
 }
-_FILE_NAME = gap("It is not read yet.", "file name")
 _PICTURES = gap("They are not read yet.", "pictures")
 
 SOURCE_NOTES = _merged(
     {
         **{f"{name}{form}": notes for name, notes in _OF_REPLIES.items() for form in ("", " (whole)")},
         "Bedrock (whole)": (_NO_MODEL, _some_tokens("Reasoning tokens are not counted.")),
-        "Anthropic messages": (none("A picture has no name.", "file name"), gap("They are not read yet.", *_CITED)),
+        "Anthropic messages": (none("A picture has no name.", "file name"),),
         "Google contents": (
             other("pictures", "The text is the result, and the pictures are its pieces.", "Two views."),
             other("picture of an error", "The text is the result, and the picture is its piece.", "The lens broke."),
         ),
-        "Bedrock messages": (gap("It is not read yet.", "file"), none("A picture has no name.", "file name")),
-        "LangChain messages": (_FILE_NAME, gap("It is not read yet.", "response id")),
-        "pydantic-ai messages": (
-            _FILE_NAME,
-            gap("They are not read yet.", "cached tokens", "denied"),
-        ),
+        "Bedrock messages": (none("A picture has no name.", "file name"),),
         "UI messages": (_QUESTION,),
         "AI SDK 6 stream": (
             none("A stream has no ids of replies.", "response id"),
@@ -282,12 +267,11 @@ SOURCE_NOTES = _merged(
             none("A session has no ids of replies.", "response id"),
             _some_tokens("Tokens written to the cache are not counted."),
         ),
-        "Inspect": (none("A log has no ids of replies.", "response id"), _PICTURES),
+        "Inspect": (none("A log has no ids of replies.", "response id"),),
         "LangSmith": (gap("It is not read yet.", "cached tokens", "agent"),),
         "ATIF": (
             none("A trajectory has no ids of replies.", "response id"),
             _some_tokens("Only tokens read from the cache are counted."),
-            _PICTURES,
         ),
         "OpenInference spans": (none("The conventions have no attribute for it.", "response id", "reasoning"),),
         "function": (gap("The chat does not keep it yet.", "picture of an error", "question", "file name"),),
@@ -296,9 +280,8 @@ SOURCE_NOTES = _merged(
             _QUESTION,
             other("nested calls", "An error of the inner tool is a result in the SDK.", "dig"),
         ),
-        "LangGraph agent": (_QUESTION, gap("It is not read yet.", "nested text")),
-        "Claude agent": (_AGENT,),
-        "smolagents agent": (_AGENT, gap("It is not read yet.", "nested calls")),
+        "LangGraph agent": (_QUESTION,),
+        "smolagents agent": (other("agent", "An agent has the name of the call that runs it.", "ask_expert"),),
     }
 )
 """The notes of the sources, by the names of `tests.crossings.sources.SOURCES`."""
@@ -307,7 +290,6 @@ PAIR_GAPS = frozenset(
     {
         *((output, "Claude Code") for output in ("JSON", "JSON lines")),  # several ids of replies: several runs
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
-        ("cassette", "smolagents agent"),
     }
 )
 """The pairs of an output and a source of which less comes out than both promise."""

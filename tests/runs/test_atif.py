@@ -87,6 +87,21 @@ def test_a_result_without_a_call_belongs_to_the_only_one_or_is_a_message() -> No
     assert observed == ["b", "c"]
 
 
+def test_a_result_has_its_texts_and_pictures_in_order() -> None:
+    image = {"type": "image", "source": {"media_type": "image/png", "path": "images/a.png"}}
+    content = [{"type": "text", "text": "See."}, image]
+    step = {
+        **{"step_id": 1, "source": "agent", "message": ""},
+        "tool_calls": [{"tool_call_id": "c1", "function_name": "look", "arguments": {}}],
+        "observation": {"results": [{"source_call_id": "c1", "content": content}]},
+    }
+    trajectory = {"schema_version": "ATIF-v1.6", "session_id": "s", "agent": {}, "steps": [step]}
+    [call] = run_in([trajectory], "atif").transcript.calls.values()
+    assert call.contents is not None
+    text, picture = call.contents
+    assert (text["text"], picture["url"]) == ("See.", "images/a.png")
+
+
 def test_copied_steps_are_marked() -> None:
     run = run_in([{**TRAJECTORY, "steps": [step(1, "user", "Hi", is_copied_context=True)]}], "atif")
     assert run.transcript.messages[0].repeated

@@ -10,7 +10,7 @@ from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZipFile
 import pytest
 from hypothesis import given
 
-from tests.runs.inspect_samples import HEADER, SAMPLE, log, request, time, tool
+from tests.runs.inspect_samples import HEADER, SAMPLE, asked, log, request, time, told, tool
 from tests.support.corpora import corpus
 from tests.support.trace_records import (
     call_rows,
@@ -60,6 +60,28 @@ def test_calls_have_their_results_errors_and_times() -> None:
     assert (second.state, second.error) == (State.OUTPUT_ERROR, "No file x")
     assert second.provider_metadata is not None
     assert second.provider_metadata["inspect"]["error"]["type"] == "file_not_found"
+
+
+@pytest.mark.parametrize(
+    ("block", "media_type"),
+    [
+        (PICTURE, "image/png"),
+        ({"type": "audio", "audio": "data:audio/wav;base64,AA==", "format": "wav"}, "audio/wav"),
+        ({"type": "video", "video": "data:video/mp4;base64,AA==", "format": "mp4"}, "video/mp4"),
+        ({"type": "document", "document": "data:text/csv;base64,AA==", "filename": "a.csv"}, "text/csv"),
+        ({"type": "document", "document": "https://h/a.pdf", "filename": "a.pdf"}, "application/pdf"),
+    ],
+)
+@pytest.mark.parametrize("error", [None, {"type": "unknown", "message": "It broke."}], ids=["result", "error"])
+def test_a_result_has_its_texts_and_files_in_order(block: Any, media_type: str, error: Any) -> None:
+    content = [{"type": "text", "text": "It broke."}, block]
+    messages = [asked("m1", "c1"), told("c1", content, error=error)]
+    [call] = run_in([log(messages=messages, events=[])], "inspect").transcript.calls.values()
+    assert call.contents is not None
+    text, file = call.contents
+    assert (text, file["mediaType"]) == ({"type": "text", "text": "It broke."}, media_type)
+    assert file.get("filename") == block.get("filename")
+    assert (call.error is not None) is (error is not None)
 
 
 def test_usage_is_that_of_each_request_or_else_of_the_sample() -> None:

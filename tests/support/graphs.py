@@ -34,7 +34,7 @@ class Streaming(GenericFakeChatModel):
 
 def _pieces(message: Any) -> Iterator[AIMessageChunk]:
     reply = message if isinstance(message, AIMessage) else AIMessage(str(message))
-    for word in str(reply.content).split(" "):
+    for word in str(reply.content).split(" ") if reply.content else ():
         yield AIMessageChunk(content=f"{word} ")
     starts = [(index, call, json.dumps(call["args"])) for index, call in enumerate(reply.tool_calls)]
     for index, call, written in starts:

@@ -294,9 +294,12 @@ def _result(turn: BedrockAdapter, block: Mapping[str, Any]) -> list[Event]:
 
 def _is_list(thing: Any) -> bool:
     blocks = [block for message in first_items(thing) for block in first_items(get(message, "content"))]
-    return any(
-        "type" not in as_mapping(block) and any(get(block, key, Mapping) for key in _ONLY_HERE) for block in blocks
-    )
+    return any("type" not in as_mapping(block) and _is_only_here(block) for block in blocks)
+
+
+def _is_only_here(block: Any) -> bool:
+    is_file = any(get(get(block, name), "source", Mapping) is not None for name in _FILES)
+    return is_file or any(get(block, key, Mapping) for key in _ONLY_HERE)
 
 
 CONVERSE_MESSAGES = Format(

@@ -168,6 +168,8 @@ class _Session:
 
     async def _open(self) -> None:
         options = replace(self._client.options, include_partial_messages=True)
+        if hasattr(options, "forward_subagent_text"):  # not in the first versions of 0.2
+            options = replace(options, forward_subagent_text=True)
         if options.can_use_tool is None:
             options = replace(options, can_use_tool=self._ask)
         self._client.options = options

@@ -281,7 +281,8 @@ def _content(parts: Sequence[Part]) -> str | list[Object]:
             content.append({"type": "input_image", "image_url": part.url, "detail": "auto"})
         elif isinstance(part, FilePart):
             is_data = part.url.startswith("data:")
-            source = {"filename": "file", "file_data": part.url} if is_data else {"file_url": part.url}
+            name = part.filename or "file"
+            source = {"filename": name, "file_data": part.url} if is_data else {"file_url": part.url}
             content.append({"type": "input_file", **source})
     if all(part["type"] == "input_text" for part in content):
         return "\n\n".join(part["text"] for part in content)

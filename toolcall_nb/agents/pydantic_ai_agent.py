@@ -46,6 +46,7 @@ from toolcall_nb.core.events import MISSING, Event
 from toolcall_nb.core.result_text import format_result
 from toolcall_nb.core.transcript import Message, State, ToolCall
 from toolcall_nb.models.providers.building import keys_of, request_parameters
+from toolcall_nb.models.providers.catalog import sees_pictures
 from toolcall_nb.models.providers.history import history_of
 from toolcall_nb.tools import Tool
 
@@ -125,10 +126,14 @@ class PydanticAIAgent(AgentModel):
     def _history(self, messages: Sequence[Message]) -> tuple[list[ModelMessage], str | Sequence[UserContent] | None]:
         """Returns the messages before the prompt, and the prompt."""
         model = self.options.get("model") or self.agent.model
-        provider = model.partition(":")[0] if isinstance(model, str) else getattr(model, "system", None)
-        url = None if isinstance(model, str) else getattr(model, "base_url", None)
-        said = [message for message in messages if message.role != "system"]
-        history = [*map(copy, history_of(said, provider, url))]  # pydantic-ai notes its run in the last one
+        if isinstance(model, Model):
+            provider, url, sees = model.system, model.base_url, sees_pictures(model.model_name, model.profile, {})
+        else:
+            provider, _, name = (model or "").partition(":")
+            url, sees = None, sees_pictures(name, {}, {})
+        conversation = [message for message in messages if message.role != "system"]
+        earlier = history_of(conversation, provider or None, url, pictures=sees)
+        history = [*map(copy, earlier)]  # pydantic-ai notes its run in the last one
         last = history[-1]
         assert isinstance(last, ModelRequest)  # as `history_of` says
         prompts = [part.content for part in last.parts if isinstance(part, UserPromptPart)]

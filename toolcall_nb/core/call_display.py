@@ -16,7 +16,7 @@ from itertools import zip_longest
 
 from toolcall_nb.core.contents import file_data, piece_text, value_beside
 from toolcall_nb.core.events import MISSING, Json, Object
-from toolcall_nb.core.result_text import format_output, format_result
+from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result
 from toolcall_nb.core.transcript import FilePart, State, ToolCall
 
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
@@ -100,21 +100,24 @@ def with_sent_as(
     return {**(metadata or {}), SENT_AS: _PICTURE if sees else _TEXT}
 
 
-def sent_contents(call: ToolCall) -> list[str | FilePart]:
+def sent_contents(call: ToolCall, *, of_errors: bool = False) -> list[str | FilePart]:
     """Returns the texts and the pictures of a result, in order, that a model which sees pictures is sent.
 
-    Pictures among the contents are sent unless the model was sent text; displayed ones where it was sent pictures. Of
-    an error, it is sent the text: Anthropic takes no pictures in one.
+    Pictures among the contents are sent, displayed ones where the model that called was sent pictures. Of an error, the
+    text is sent, and its pictures only if the provider takes pictures ``of_errors``.
     """
     sent_as = (call.tool_metadata or {}).get(SENT_AS)
-    if call.state is not State.OUTPUT_AVAILABLE or sent_as == _TEXT:
+    is_error = of_errors and call.state is State.OUTPUT_ERROR
+    if not (is_error or call.state is State.OUTPUT_AVAILABLE):
         return [format_result(call)]
     contents = call.contents or []
     pictures = [_picture_of(piece) for piece in contents[:MAX_DISPLAYS]]
     displayed = _displayed_pictures(call.display)[:_MAX_SENT] if sent_as == _PICTURE else []
-    if call.model_text is not None or not any(pictures):
-        return [format_result(call), *filter(None, pictures), *displayed]
-    beside = value_beside(call.output, contents)
+    text = format_result(call)
+    is_own_text = call.output is not MISSING or len(text) > RESULT_LIMIT if is_error else call.model_text is not None
+    if is_own_text or not any(pictures):
+        return [text, *filter(None, pictures), *displayed]
+    beside = value_beside(call.error or "" if is_error else call.output, contents)
     sent: list[str | FilePart] = [] if beside is MISSING else [format_output(beside)]
     for piece, picture in zip_longest(contents, pictures):
         if picture is None and sent and isinstance(sent[-1], str):

@@ -200,6 +200,13 @@ def describe_file(piece: Mapping[str, Any]) -> str:
 
 
 def value_beside(value: Json | Missing, contents: Sequence[Mapping[str, Any]]) -> Json | Missing:
-    """Returns an output or an error that says more than its contents; `MISSING` where they are all of it."""
-    is_same = value is None or value == "" or value == contents_text(contents) or output_contents(value) == contents
+    """Returns an output or an error that says more than its contents; `MISSING` where they are all of it.
+
+    They are if it has their words, with or without the lines that name the files.
+    """
+    if value is MISSING or value is None or output_contents(value) == contents:
+        return MISSING
+    words = piece_text(json_piece(value)).split()
+    unnamed = [piece for piece in contents if piece.get("type") != "file"]
+    is_same = not words or words in (contents_text(contents).split(), contents_text(unnamed).split())
     return MISSING if is_same else value

@@ -358,8 +358,9 @@ class TranscriptBuilder:
         return None, None
 
     def _tool_begin(self, event: ev.ToolInputStart | ev.ToolInputAvailable | ev.ToolInputError) -> Touched | None:
-        message = self._message()
         call_id = normalize_call_id(event.tool_call_id)
+        message = self._current if self._goes_on(call_id, event) else None
+        message = message or self._message()
         slot, call = self._find_call(call_id)
         if slot is not None and call is not None and call.is_final and slot.key < message.step_start:
             slot = call = None  # in a new step, the same id is another call
@@ -397,6 +398,16 @@ class TranscriptBuilder:
         name = event.tool_name if event.tool_name.strip() else call.name
         call = changed_call(call, state=state, name=name, extra=extra, input_text="", **changes)
         return self._set_call(replace(slot, text=NO_TEXT, is_growing=slot.printed is not None), call)
+
+    def _goes_on(self, call_id: str, event: Any) -> bool:
+        """Whether an open call of the last message comes again: a stream of its own says what becomes of it.
+
+        Its input is the same, or the call was asked about, and a person may have changed it.
+        """
+        _, call = self._find_call(call_id)
+        if call is None or call.is_final or not isinstance(event, ev.ToolInputAvailable):
+            return False
+        return call.name == event.tool_name and (call.approval is not None or call.input == event.input)
 
     def _unique_id(self, call_id: str) -> str:
         """Returns an id that no call of the transcript has. Ids in `_keys` may be those of retracted calls."""

@@ -48,6 +48,12 @@ def format_result(call: ToolCall) -> str:
             return _OPEN
 
 
+def read_denial(text: str) -> str | None:
+    """Returns the reason in the text of a denied call, in the words of `format_result` or pydantic-ai; None without."""
+    is_bare = not text.strip() or text in (f"{_DENIED}.", "The tool call was denied.")
+    return None if is_bare else text.removeprefix(f"{_DENIED}: ")
+
+
 def _until_then(call: ToolCall) -> str:
     """Returns the preliminary output of a call that has no other."""
     if call.output is MISSING or call.output is None:

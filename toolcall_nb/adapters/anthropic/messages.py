@@ -1,7 +1,7 @@
 """Reads lists of messages as the Anthropic SDK takes them: ``messages=[{"role": ..., "content": ...}, ...]``.
 
 Source: anthropic-sdk-python 2.11, ``types/message_param.py`` and ``types/content_block_param.py``. A list that contains
-only text cannot be told from the lists of other providers, and is read as OpenAI's.
+only plain text cannot be told from the lists of other providers, and is read as OpenAI's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def _is_block(block: Any) -> bool:
         return type_name(block).startswith("anthropic.types.")
     kind = get(block, "type", str)
     is_image = kind == "image" and isinstance(block.get("source"), Mapping)
-    return (kind in _ONLY_HERE and (kind != "thinking" or "thinking" in block)) or is_image
+    is_cited = kind == "text" and "citations" in block
+    return (kind in _ONLY_HERE and (kind != "thinking" or "thinking" in block)) or is_image or is_cited
 
 
 ANTHROPIC_MESSAGES = Format(

@@ -131,8 +131,9 @@ def _file(part: FilePart) -> Object:
     if not is_image and part.media_type != "application/pdf":
         return {"type": "text", "text": f"A file of the type {part.media_type} is at {part.url:.200}"}
     kind = "image" if is_image else "document"
+    named = {"title": part.filename} if part.filename and not is_image else {}
     head, _, data = part.url.partition(";base64,")
     if head.startswith("data:") and data:
         source = {"type": "base64", "media_type": head.removeprefix("data:").partition(";")[0], "data": data}
-        return {"type": kind, "source": source}
-    return {"type": kind, "source": {"type": "url", "url": part.url}}
+        return {"type": kind, "source": source, **named}
+    return {"type": kind, "source": {"type": "url", "url": part.url}, **named}

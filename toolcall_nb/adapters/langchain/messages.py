@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from toolcall_nb.adapters.anthropic.stream import anthropic_file_event
 from toolcall_nb.adapters.common_events import custom_part_event, file_event, usage_of
+from toolcall_nb.adapters.openai.content import part_file_event
 from toolcall_nb.core.events import Event, Object
-from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, class_names, get
+from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, class_names, get, nonempty
 
 _FIELDS = (
     *("type", "role", "content", "id", "name", "tool_calls", "invalid_tool_calls", "tool_call_chunks", "tool_call_id"),
@@ -107,15 +109,18 @@ def content_text(content: Any) -> str:
 
 
 def langchain_file_event(block: Mapping[str, Any]) -> Event | None:
-    """Returns the event of a block with an image, audio, video or file, in LangChain's or OpenAI's form; else None."""
-    kind = str(block.get("type"))
-    if kind == "image_url":
-        image = block.get("image_url")
-        return file_event("image/*", url=image if isinstance(image, str) else get(image, "url", str))
-    if kind not in ("image", "audio", "video", "file", "text-plain"):
-        return None
-    media_type = get(block, "mime_type", str) or (f"{kind}/*" if kind != "file" else None)
-    return file_event(media_type, get(block, "base64", str) or get(block, "data", str), get(block, "url", str))
+    """Returns the event of a block with a file in LangChain's form or a provider's, which it sends as it is; else None.
+
+    The name of the file is in the block itself, in its ``extras`` or, in the older form, in its ``metadata``.
+    """
+    kind, file = str(block.get("type")), None
+    if kind in ("image", "audio", "video", "file", "text-plain"):
+        media_type = get(block, "mime_type", str) or (f"{kind}/*" if kind != "file" else None)
+        fields = (block, as_mapping(block.get("extras")), as_mapping(block.get("metadata")))
+        name = next((name for each in fields if (name := nonempty(each, "filename"))), None)
+        content = get(block, "base64", str) or get(block, "data", str)
+        file = file_event(media_type, content, get(block, "url", str), filename=name)
+    return file or part_file_event(block) or anthropic_file_event(block)
 
 
 def human_parts(content: Any) -> Iterator[str | Event]:
@@ -130,7 +135,7 @@ def human_parts(content: Any) -> Iterator[str | Event]:
 
 
 def response_details(message: Mapping[str, Any]) -> Object:
-    """Returns the ``model``, ``usage`` and ``reason`` that a message states."""
+    """Returns the ``model``, ``usage``, ``reason`` and ``response_id`` that a message states."""
     metadata = as_mapping(message.get("response_metadata"))
     details: Object = {}
     names = ("finish_reason", "stop_reason", "done_reason")
@@ -138,6 +143,8 @@ def response_details(message: Mapping[str, Any]) -> Object:
         details["reason"] = _REASONS.get(reason.lower(), "other")
     if model := get(metadata, "model_name", str) or get(metadata, "model", str):
         details["model"] = model
+    if response_id := get(metadata, "id", str):
+        details["response_id"] = response_id
     if usage := usage_of(as_mapping(message.get("usage_metadata")), _USAGE):
         details["usage"] = {name: count for name, count in usage.items() if count or name.endswith("putTokens")}
     return details

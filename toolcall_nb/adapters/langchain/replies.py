@@ -140,9 +140,12 @@ class Replies:
         return events
 
     def close(self) -> list[Event]:
-        """Returns the closing events. What is known of a single reply is said of the message, except for its agent."""
-        has_steps = self._count > 1 or self._known.get(1, {}).get("agent") is not None
-        return [*(self._end_step() if has_steps else []), *self.message.close()]
+        """Returns the closing events. Of a single reply without an agent, model and tokens are said of the message."""
+        known = self._known.get(self._count, {})
+        if self._count > 1 or known.get("agent") is not None:
+            return [*self._end_step(), *self.message.close()]
+        self.message.describe(response_id=known.get("response_id"))
+        return self.message.close()
 
     def _end_step(self) -> list[Event]:
         return self.message.other(ev.FinishStep(**self._known.get(self._count, {})))
@@ -195,7 +198,8 @@ class Replies:
             before = self._usage.get(turn, {}) if adds else {}
             self._usage[turn] = add_counts([before, details["usage"]])
             self.message.metadata["usage"] = add_counts(self._usage.values())
-        facts = {"model": details.get("model"), "finish_reason": details.get("reason"), "usage": self._usage.get(turn)}
+        facts = {**details, "usage": self._usage.get(turn)}
+        facts["finish_reason"] = facts.pop("reason", None)
         if get(message, "type", str) == "ai":
             facts["agent"] = get(message, "name", str)
         self._known.setdefault(turn, {}).update({name: value for name, value in facts.items() if value})

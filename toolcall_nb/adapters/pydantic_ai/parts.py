@@ -6,6 +6,7 @@ JSON as ``ModelMessagesTypeAdapter`` writes it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -73,10 +74,20 @@ def binary_or_url_event(content: Any, metadata: Object | None = None) -> Event |
     if kind == "binary":
         data = fields.get("data")  # in JSON it is base64 text in the alphabet for URLs
         encoded = data.replace("-", "+").replace("_", "/") if isinstance(data, str) else data
-        return file_event(get(fields, "media_type", str), encoded, metadata=metadata)
+        return file_event(get(fields, "media_type", str), encoded, metadata=metadata, filename=_name(fields))
     if kind.endswith("-url"):
-        return file_event(_media_type(content, fields, kind), url=get(fields, "url", str), metadata=metadata)
+        url = get(fields, "url", str)
+        return file_event(_media_type(content, fields, kind), url=url, metadata=metadata, filename=_name(fields))
     return None
+
+
+def _name(fields: Mapping[str, Any]) -> str | None:
+    """Returns the identifier of a file; None for six hexadecimal digits, which pydantic-ai makes of the content."""
+    identifier = get(fields, "_identifier", str) or get(fields, "identifier", str)
+    return None if identifier is None or _MADE_UP.fullmatch(identifier) else identifier
+
+
+_MADE_UP = re.compile("[0-9a-f]{6}")
 
 
 def _media_type(content: Any, fields: Mapping[str, Any], kind: str) -> str:

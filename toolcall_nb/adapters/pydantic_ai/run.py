@@ -30,6 +30,7 @@ _USAGE = {
     "cacheWriteTokens": "cache_write_tokens",
     "reasoningTokens": "output_reasoning_tokens",
 }
+_DETAILS = {"reasoningTokens": "details.reasoning_tokens"}
 _USED = in_use(
     # ids of pydantic-ai's own, and what the finish reason and the model say already
     "parts model_name model_id finish_reason provider_response_id state run_id conversation_id canonical_system",
@@ -319,6 +320,7 @@ def _is_whole(args: Any) -> bool:
 
 
 def _usage(reported: Any) -> dict[str, int]:
-    counts = {name: count for name, count in usage_of(own_fields(reported), _USAGE).items() if count}
+    fields = own_fields(reported)
+    counts = {name: count for names in (_USAGE, _DETAILS) for name, count in usage_of(fields, names).items() if count}
     total = counts.get("inputTokens", 0) + counts.get("outputTokens", 0)
     return {**counts, "totalTokens": total} if total else {}

@@ -17,6 +17,7 @@ from toolcall_nb.adapters.pydantic_ai.parts import is_pydantic_ai_class, outcome
 from toolcall_nb.adapters.pydantic_ai.run import RunMessage
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
+from toolcall_nb.core.result_text import read_denial
 from toolcall_nb.core.sdk_objects import as_json_text, as_json_value, as_mapping, get, question_text, type_name
 
 
@@ -30,7 +31,7 @@ class PydanticAIAdapter:
 
     def __init__(self) -> None:
         self._run = RunMessage()
-        self._tools_ran = False
+        self._tools_ran = self._has_only_tools = False
         self._growing: Mapping[str, Any] | None = None
         self._past: set[str] = set()
         self._asked: set[str] = set()
@@ -52,7 +53,8 @@ class PydanticAIAdapter:
 
     def close(self) -> list[Event]:
         """Returns the closing events of everything still open."""
-        return self._run.close() if self._run.has_begun or not self._others_spoke else []
+        ends = self._run.close() if self._run.has_begun or not self._others_spoke else []
+        return [end for end in ends if not self._has_only_tools or end != ev.Finish()]
 
     def describe(self, response: Any) -> None:
         """Reads a response's model, usage and reason."""
@@ -61,7 +63,7 @@ class PydanticAIAdapter:
     # Events of a request
 
     def _part_start(self, event: Mapping[str, Any]) -> list[Event]:
-        index, part = _index(event), own_fields(event.get("part"))
+        index, part, self._has_only_tools = _index(event), own_fields(event.get("part")), False
         is_next = self._tools_ran or (self._run.has_ended(index) and not self._run.is_again(index, part))
         return [*(self._next_request() if is_next else []), *self._run.begin_part(index, part)]
 
@@ -72,8 +74,16 @@ class PydanticAIAdapter:
     # Agents
 
     def _tool_call(self, event: Mapping[str, Any]) -> list[Event]:
+        """Reads the start of a tool.
+
+        ``event_stream_handler`` gets the tools in another stream than the reply with their calls. So calls without a
+        reply begin in one event each and without a message, which an earlier message with these calls goes on with.
+        """
         self._tools_ran = True
-        return self._run.start_call(own_fields(event.get("part")))
+        self._has_only_tools = self._has_only_tools or not self._run.has_begun
+        events = self._run.start_call(own_fields(event.get("part")))
+        whole: list[Event] = [each for each in events if isinstance(each, ev.ToolInputAvailable | ev.ToolExecution)]
+        return whole if self._has_only_tools and len(whole) > 1 else events  # one: its arguments are no JSON
 
     def _tool_result(self, event: Mapping[str, Any]) -> list[Event]:
         self._tools_ran = True
@@ -114,6 +124,7 @@ class PydanticAIAdapter:
         fields = own_fields(decision)
         is_denied = decision is False or fields.get("kind") == "tool-denied" or fields.get("outcome") == "denied"
         reason = get(fields, "message", str) or get(fields, "content", str) if is_denied else None
+        reason = reason and read_denial(reason)
         return [ev.ToolApprovalResponse(call_id, not is_denied, reason)]
 
     def _run_result(self, event: Mapping[str, Any]) -> list[Event]:
@@ -159,6 +170,8 @@ class PydanticAIAdapter:
                 return self._other_side("user", prompt_parts(content))
             case "speech":
                 return self._other_side("user", prompt_parts(part.get("transcript")))
+            case "tool-return" if part.get("outcome") == "denied":
+                return self._denial(part)
             case "tool-return":
                 return self._tool_return(part)
             case "retry-prompt" if get(part, "tool_name", str):
@@ -167,6 +180,15 @@ class PydanticAIAdapter:
                 text = content if isinstance(content, str) else as_json_text(as_json_value(content))
                 return self._other_side("system", [text])
         return []
+
+    def _denial(self, part: Mapping[str, Any]) -> list[Event]:
+        """Reads the result of a denied call. If the question did not come, it is put before it, with the reason."""
+        was_asked = get(part, "tool_call_id", str) in self._asked
+        events = self._tool_return(part)
+        if not was_asked and events and isinstance(events[-1], ev.ToolOutputDenied):
+            call_id, reason = events[-1].tool_call_id, read_denial(get(part, "content", str) or "")
+            events[-1:-1] = [ev.ToolApprovalRequest(call_id, call_id), ev.ToolApprovalResponse(call_id, False, reason)]
+        return events
 
     def _other_side(self, role: str, parts: Iterable[str | Event]) -> list[Event]:
         """Reads a user or system message, which ends the assistant's."""

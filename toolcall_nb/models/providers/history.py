@@ -133,7 +133,7 @@ def _response_and_results(
     results: list[ModelRequestPart] = []
     for call in filter(_is_our_call, sent):
         if not is_text_answer(call):
-            results.append(result_part(call, pictures=pictures))
+            results.append(result_part(call, provider, pictures=pictures))
         elif call.error:  # of a typed answer that was written as text, only the problem that it has
             results.append(UserPromptPart(call.error))
     step = message.steps[number]

@@ -116,13 +116,15 @@ def compaction_part(part: CustomPart) -> CompactionPart | None:
     )
 
 
-def result_part(call: ToolCall, *, pictures: bool = False) -> ToolReturnPart:
+def result_part(call: ToolCall, provider: str | None, *, pictures: bool) -> ToolReturnPart:
     """Returns the result of a call. Anthropic refuses an empty text: "text content blocks must be non-empty".
 
-    With ``pictures``, those that the call says were sent are among its texts.
+    With ``pictures``, those that the call says were sent are among its texts. Anthropic refuses pictures in an error:
+    "all content must be type "text" if "is_error" is true", also behind Bedrock.
     """
     outcome: Any = _OUTCOMES.get(call.state, "interrupted")
-    sent = sent_contents(call) if pictures else [format_result(call)]
+    of_errors = provider not in ("anthropic", "bedrock")
+    sent = sent_contents(call, of_errors=of_errors) if pictures else [format_result(call)]
     content: Any = [
         file_content(item) if isinstance(item, FilePart) else item if item.strip() else _EMPTY_RESULT for item in sent
     ]

@@ -157,8 +157,9 @@ class _Trajectory:
         return call_id
 
     def _result(self, call_id: str, result: Mapping[str, Any]) -> None:
-        item = {"type": "function_call_output", "call_id": call_id, "output": as_json_value(result.get("content"))}
-        self.items.take(item, None)
+        content = result.get("content")
+        output = [_part(part) for part in content] if isinstance(content, list) else content
+        self.items.take({"type": "function_call_output", "call_id": call_id, "output": as_json_value(output)}, None)
         facts = self.items.facts.call(call_id)
         if unread := {name: value for name, value in result.items() if name not in ("source_call_id", "content")}:
             facts.details = {**facts.details, "result": as_json_value(unread)}

@@ -194,14 +194,17 @@ class _SampleMessages:
         self._ended.add(call_id)
         output = _output(content)
         item: Object = {"type": "function_call_output", "call_id": call_id, "output": output}
+        parts = output if isinstance(output, list) and any(part.get("type") in _OF_FILES for part in output) else []
         if error:
-            item |= {"status": "failed", "output": nonempty(error, "message") or joined_text(output)}
+            text = nonempty(error, "message") or joined_text(output)
+            others = [part for part in parts if part.get("text") != text]
+            item |= {"status": "failed", "output": [{"type": "input_text", "text": text}, *others] if others else text}
         items.take(item, tool.ended if tool is not None else None)
         facts = items.facts.call(call_id)
         facts.seconds = tool.seconds if tool is not None else None
         facts.details = tool.details if tool is not None else {}
         if error:
-            facts.details |= {"error": error, **({"content": output} if output else {})}
+            facts.details |= {"error": error, **({"content": output} if output and not parts else {})}
 
     # What only the events have
 
@@ -244,13 +247,20 @@ def _blocks(content: Any) -> list[Any]:
     return content if isinstance(content, list) else [content]
 
 
+_FILES = ("document", "audio", "video")
+_OF_FILES = ("input_image", "input_file")
+
+
 def _part(block: Any) -> Object:
-    """Returns a block of a prompt as a part of OpenAI's messages."""
+    """Returns a block of a prompt or a result as a part of OpenAI's messages."""
     if isinstance(block, str):
         return {"type": "input_text", "text": block}
     fields = as_mapping(block)
     if image := nonempty(fields, "image"):
         return {"type": "input_image", "image_url": image}
+    if file := next((file for kind in _FILES if (file := nonempty(fields, kind))), None):
+        source = "file_data" if file.startswith("data:") else "file_url"
+        return {"type": "input_file", source: file, "filename": nonempty(fields, "filename")}
     return dict(fields) or {"type": "input_text", "text": as_json_text(block)}
 
 
@@ -275,11 +285,11 @@ def _answer_items(block: Any) -> list[Object]:
 
 
 def _output(content: Any) -> Any:
-    """Returns a result: a text where it is nothing but text."""
+    """Returns a result: a text where it is nothing but text, or its parts."""
     blocks = content if isinstance(content, list) else []
     if blocks and all(get(block, "type") == "text" for block in blocks):
         return "\n\n".join(nonempty(block, "text") or "" for block in blocks)
-    return content
+    return [_part(block) for block in blocks] or content
 
 
 INSPECT = TraceFormat("inspect", "logs of Inspect (.eval, .json)", _recognises, _read)
