@@ -85,8 +85,6 @@ _IN_TABLES = (
 
 OUTPUT_NOTES = _merged(
     {
-        "JSON": (gap("A file with several ids of replies is read as several runs.", *_OF_STEPS[:2]),),
-        "JSON lines": (gap("A file with several ids of replies is read as several runs.", *_OF_STEPS[:2]),),
         "cassette": (
             none("A cassette records what a model says.", "repeated", "injected"),
             other("waiting", "Each question is answered before the turn ends.", "approval"),
@@ -274,7 +272,6 @@ SOURCE_NOTES = _merged(
         ),
         "Claude Code": (
             _some_tokens("A session does not count reasoning tokens."),
-            gap("It is not read yet.", "failed", "agent"),
             other("denied", "The reason is the whole sentence of the program.", "Too cloudy."),
             other("injected", "A session does not say what wrote the message.", '"injected": ""'),
         ),
@@ -283,7 +280,6 @@ SOURCE_NOTES = _merged(
             _some_tokens("Tokens written to the cache are not counted."),
         ),
         "Inspect": (none("A log has no ids of replies.", "response id"), _PICTURES),
-        "LangSmith": (gap("It is not read yet.", "cached tokens", "agent"),),
         "ATIF": (
             none("A trajectory has no ids of replies.", "response id"),
             _some_tokens("Only tokens read from the cache are counted."),
@@ -305,7 +301,6 @@ SOURCE_NOTES = _merged(
 
 PAIR_GAPS = frozenset(
     {
-        *((output, "Claude Code") for output in ("JSON", "JSON lines")),  # several ids of replies: several runs
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
         ("cassette", "smolagents agent"),
     }
