@@ -170,7 +170,6 @@ OUTPUT_NOTES = _merged(
                 ),
                 "provider's part",
             ),
-            gap("It is lost.", "nested calls", "nested text", "agent", "stopped", "limit", "edited"),
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "The result says that it was denied, and why.", "Too cloudy."),
         ),
