@@ -303,8 +303,8 @@ WATCHED = {
 }
 
 
-CHAT_GAPS = {("LangGraph agent", run) for run in WATCHED}
-"""The runs of which the spans of a chat with the agent give other steps than the chat: LangGraph makes spans as well."""
+CHAT_GAPS = {("LangGraph agent", "a sub-agent")}
+"""The runs of which the spans have a call twice: LangGraph makes one of it, and the chat another."""
 NATIVE_GAPS = {("pydantic-ai agent", "a sub-agent")}
 """The runs of which the spans of the agent alone say more: there, the error of the inner call is a result."""
 

@@ -270,7 +270,7 @@ def requests_in_tree(tree: SpanTree, kinds: list[SpanKind]) -> dict[int, ModelCa
     outer: list[int | None] = []
     inner: dict[int, list[int]] = {}
     for i, parent in enumerate(tree.parents):
-        around = None if parent is None or kinds[parent] in ("tool", "agent") else outer[parent]
+        around = None if parent is None or kinds[parent] == "tool" else outer[parent]
         around = parent if parent is not None and kinds[parent] == "model" else around
         outer.append(around)
         if kinds[i] == "model" and around is not None:
