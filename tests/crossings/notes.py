@@ -301,7 +301,8 @@ SOURCE_NOTES = _merged(
 PAIR_GAPS = frozenset(
     {
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
-        ("cassette", "smolagents agent"),
+        *((output, "smolagents agent") for output in ("cassette", "spans")),
+        ("spans", "pydantic-ai agent"),  # the edited arguments of a call that the agent runs
     }
 )
 """The pairs of an output and a source of which less comes out than both promise."""
