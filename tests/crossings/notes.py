@@ -85,8 +85,6 @@ _IN_TABLES = (
 
 OUTPUT_NOTES = _merged(
     {
-        "JSON": (gap("A file with several ids of replies is read as several runs.", *_OF_STEPS[:2]),),
-        "JSON lines": (gap("A file with several ids of replies is read as several runs.", *_OF_STEPS[:2]),),
         "cassette": (
             none("A cassette records what a model says.", "repeated", "injected"),
             other("waiting", "Each question is answered before the turn ends.", "approval"),
@@ -164,7 +162,6 @@ OUTPUT_NOTES = _merged(
                 ),
                 "provider's part",
             ),
-            gap("It is lost.", "nested calls", "nested text", "agent", "stopped", "limit", "edited"),
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "The result says that it was denied, and why.", "Too cloudy."),
         ),
@@ -259,7 +256,6 @@ SOURCE_NOTES = _merged(
         ),
         "Claude Code": (
             _some_tokens("A session does not count reasoning tokens."),
-            gap("It is not read yet.", "failed", "agent"),
             other("denied", "The reason is the whole sentence of the program.", "Too cloudy."),
             other("injected", "A session does not say what wrote the message.", '"injected": ""'),
         ),
@@ -268,7 +264,6 @@ SOURCE_NOTES = _merged(
             _some_tokens("Tokens written to the cache are not counted."),
         ),
         "Inspect": (none("A log has no ids of replies.", "response id"),),
-        "LangSmith": (gap("It is not read yet.", "cached tokens", "agent"),),
         "ATIF": (
             none("A trajectory has no ids of replies.", "response id"),
             _some_tokens("Only tokens read from the cache are counted."),
@@ -288,8 +283,9 @@ SOURCE_NOTES = _merged(
 
 PAIR_GAPS = frozenset(
     {
-        *((output, "Claude Code") for output in ("JSON", "JSON lines")),  # several ids of replies: several runs
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
+        ("spans", "smolagents agent"),
+        ("spans", "pydantic-ai agent"),  # the edited arguments of a call that the agent runs
     }
 )
 """The pairs of an output and a source of which less comes out than both promise."""

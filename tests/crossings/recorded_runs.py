@@ -132,7 +132,8 @@ def claude_code(transcript: Transcript) -> list[Item]:
                     add("assistant", [claude.call(id_of(part), part.name, **arguments_of(part))], **fields)
                     result(part, **inner)
             if call.is_final:
-                result(call)
+                names = [start.agent for start in message.step_starts if start.parent == call.id and start.agent]
+                result(call, **({"toolUseResult": {"agentId": "k9", "agentType": names[0]}} if names else {}))
         if message.aborted is not None and step.start == message.steps[-1].start:
             add("user", [{"type": "text", "text": "[Request interrupted by user]"}])
     return lines

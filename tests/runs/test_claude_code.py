@@ -252,3 +252,16 @@ def test_every_file_of_the_corpus_is_read() -> None:
             found = (states.count(State.OUTPUT_AVAILABLE), states.count(State.OUTPUT_ERROR))
             assert (len(states), *found) == EXPECTED[path.name], path.name
         assert [run.id for run in runs], path.name
+
+
+def test_an_error_of_the_api_that_the_program_wrote_as_an_answer_fails_the_run() -> None:
+    said = [{"type": "text", "text": "API Error: Overloaded"}]
+    error = line("assistant", 6, said, "e1", isApiErrorMessage=True, message={"id": "e1", "model": "<synthetic>"})
+    outcome = run_in([*SESSION, error], "claude-code").transcript.outcome
+    assert (outcome.state, outcome.error) == ("error", "API Error: Overloaded")
+
+
+def test_a_result_may_name_the_agent_of_its_call() -> None:
+    task, done = answer(1, call("t1", "Task", prompt="Find the tests"), "a1"), {"agentId": "k9", "agentType": "Explore"}
+    run = run_in([SESSION[1], task, *INSIDE, result(6, "t1", "No tests.", "u9", done)], "claude-code")
+    assert {step.agent for step in steps_of(run.transcript[-1], "t1")} == {"Explore"}

@@ -81,7 +81,11 @@ class ApprovalGate:
             self._remembered.add(tool, decision.scope)
         reason = decision.reason or (self._remembered.reason(tool) if decision.approved else None)
         yield ev.ToolApprovalResponse(approval.id, decision.approved, reason)
-        return replace(call, input=json.loads(input_json)) if decision.approved else None
+        if not decision.approved:
+            return None
+        arguments = json.loads(input_json)
+        was_edited = decision.input is not MISSING and input_json != json.dumps(call.input)
+        return replace(call, input=arguments, original_input=call.input if was_edited else call.original_input)
 
     def answer(self, call: ToolCall) -> Iterator[Event]:
         """Yields the events that answer a question of the model's side, where the call then runs or does not."""

@@ -3,6 +3,7 @@
     invoke_agent {thread}       a turn
         chat {model}            a request to the model; each retry is another
         execute_tool {name}     a tool's run
+            invoke_agent {name}     what ran inside a call that the model runs itself; it has such spans, too
 
 Content (messages, arguments, results, the tools that are offered) is added only where the environment variable
 `CONTENT_SETTING` allows it on spans, and without secrets, as in saved outputs. `CONTENT_LISTENERS` get it in any case:
@@ -12,6 +13,8 @@ they stay in this process.
 from __future__ import annotations
 
 import os
+import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
@@ -23,8 +26,10 @@ from toolcall_nb.chat.span_content import recorded_messages, recorded_value
 from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn_trace import RequestTrace, TurnTrace
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.events import Event, Object
+from toolcall_nb.core.events import MISSING, Event, Object
 from toolcall_nb.core.reducer import TranscriptBuilder
+from toolcall_nb.core.replay import step_end
+from toolcall_nb.core.steps import steps_by_run, without_nested
 from toolcall_nb.core.transcript import Message, ToolCall, Transcript
 from toolcall_nb.core.usage import request_of_step
 from toolcall_nb.redaction.registered_secrets import saved_text, saved_value
@@ -86,8 +91,64 @@ class TurnSpan(TurnTrace):
         """Starts the span of a request. The messages of the turn's first request are those of the turn."""
         if self._request is None and self._span is not None:
             _add_content(self._span, lambda: {"gen_ai.input.messages": transcript.messages})
-        self._request = RequestSpan(self._start_request, self._context, transcript)
+        self._request = RequestSpan(self._start_request, self._trace_calls, self._context, transcript)
         return self._request
+
+    def _trace_calls(self, message: Message, times: Mapping[str, tuple[int, int]]) -> None:
+        """Makes the spans of the calls inside of which something ran, and of what ran there.
+
+        ``times`` are the beginnings and ends of calls by their ids, in nanoseconds. A request inside of a call begins
+        when the calls before it have ended.
+        """
+        runs = steps_by_run(message)
+        calls = deque((call, self._context) for step in runs.get(None, ()) for call in step.calls if call.id in runs)
+        while calls:
+            call, context = calls.popleft()
+            began, ended = times.get(call.provider_id or call.id, (time.time_ns(), time.time_ns()))
+            inside = self._add_call(call, context, began, ended)
+            steps = runs.get(call.id, ())
+            agent = next((step.agent for step in steps if step.agent), None)
+            is_agent = agent is not None or any(len(step.calls) < len(step.parts) for step in steps)
+            if is_agent:
+                named: dict[str, Any] = {"gen_ai.agent.name": agent} if agent else {}
+                inside = self._add_span("invoke_agent", agent or call.name, inside, began, ended, named)
+            for step in steps:
+                inner = [times.get(each.provider_id or each.id, (began, ended)) for each in step.calls]
+                if is_agent:
+                    reason = _FINISH_REASONS.get(step.finish_reason, step.finish_reason)
+                    about = {**_step_attributes(step_end(step.start)), "gen_ai.response.finish_reasons": [reason]}
+                    content = {"gen_ai.output.messages": ((Message("assistant", step.parts),), reason)}
+                    until = min((first for first, _ in inner), default=ended)
+                    self._add_span("chat", step.model or "", inside, began, until, about, content)
+                began = max((last for _, last in inner), default=began)
+                calls += [(each, inside) for each in step.calls]
+
+    def _add_call(self, call: ToolCall, context: contexts.Context, began: int, ended: int) -> contexts.Context:
+        values = {**_arguments(call), "gen_ai.tool.call.result": call.output}
+        content = {name: value for name, value in values.items() if value is not None and value is not MISSING}
+        attributes = {"gen_ai.tool.name": call.name, "gen_ai.tool.call.id": call.provider_id or call.id}
+        return self._add_span("execute_tool", call.name, context, began, ended, attributes, content, call.error)
+
+    def _add_span(
+        self,
+        operation: str,
+        name: str,
+        context: contexts.Context,
+        began: int,
+        ended: int,
+        attributes: Mapping[str, Any],
+        content: Mapping[str, Any] | None = None,
+        error: str | None = None,
+    ) -> contexts.Context:
+        """Makes a span that has ended, and returns the context inside of it."""
+        about = {"gen_ai.operation.name": operation, **attributes}
+        span = self._tracer.start_span(f"{operation} {name}".strip(), context, attributes=about, start_time=began)
+        if content:
+            _add_content(span, lambda: content)
+        if error is not None:
+            _fail(span, None, error)
+        span.end(max(began, ended))
+        return trace.set_span_in_context(span, context)
 
     def _start_request(self) -> trace.Span:
         attributes = {"gen_ai.operation.name": "chat", **self._about}
@@ -119,7 +180,7 @@ class TurnSpan(TurnTrace):
                 attributes["gen_ai.tool.description"] = tool.description
             span = self._tracer.start_span(f"execute_tool {call.name}", self._context, attributes=attributes)
             try:
-                _add_content(span, lambda: {"gen_ai.tool.call.arguments": call.input})
+                _add_content(span, lambda: _arguments(call))
                 outcome = _call_in(trace.set_span_in_context(span, self._context), run)
                 if outcome.output is not None:
                     _add_content(span, lambda: {"gen_ai.tool.call.result": outcome.output})
@@ -147,11 +208,18 @@ class TurnSpan(TurnTrace):
         request, span = self._request, self._span
         if request is not None:
             request.end_early()
+            request.trace_calls()
             if request.failure is not None and span is not None:
                 _fail(span, *request.failure)
             if span is not None and (answer := request.answer) is not None:
                 _add_content(span, lambda: {"gen_ai.output.messages": answer})
         if span is not None:
+            for last in self._chat.transcript.messages[-1:]:
+                if last.aborted is not None:
+                    reason = reason or "stopped"
+                if last.finish_reason is not None:
+                    finish_reason = _FINISH_REASONS.get(last.finish_reason, last.finish_reason)
+                    span.set_attribute("gen_ai.response.finish_reasons", [finish_reason])
             if reason is not None:
                 span.set_attribute("error.type", reason)
             span.end()
@@ -160,20 +228,26 @@ class TurnSpan(TurnTrace):
 class RequestSpan(RequestTrace):
     """The span of a request; of an agent, one span after the other, for each step of the reply."""
 
-    def __init__(self, start: Callable[[], trace.Span], context: contexts.Context, transcript: Transcript) -> None:
-        self._start, self._outer = start, context
+    def __init__(
+        self,
+        start: Callable[[], trace.Span],
+        trace_calls: Callable[[Message, Mapping[str, tuple[int, int]]], None],
+        context: contexts.Context,
+        transcript: Transcript,
+    ) -> None:
+        self._start, self._trace_calls, self._outer = start, trace_calls, context
         self.failure: tuple[BaseException | None, str] | None = None
         """The error with which the request ended."""
         self.answer: tuple[tuple[Message, ...], str] | None = None
-        """The messages of the answer and its finish reason, if content is wanted."""
+        """The messages of the answer and its finish reason."""
         self._begin()
         _add_content(self._span, lambda: {"gen_ai.input.messages": transcript.messages})
 
     def _begin(self) -> None:
         self._span = self._start()
         self._context = trace.set_span_in_context(self._span, self._outer)
-        self._has_content = _wants_content(self._span)
         self._answer = TranscriptBuilder()
+        self._times: dict[str, tuple[int, int]] = {}
         self._has_calls = self._has_ended = False
 
     def call(self, function: Callable[..., _Value], *arguments: Any) -> _Value:
@@ -196,11 +270,19 @@ class RequestSpan(RequestTrace):
             case ev.FinishStep(parent=None):
                 self._end_step(event, event.finish_reason)
             case ev.StartStep(parent=None):
+                self.trace_calls()
                 self._begin()
             case ev.ToolInputStart() | ev.ToolInputAvailable():
                 self._has_calls = True
-        if self._has_content:
-            self._answer.apply(event)
+        if (call_id := getattr(event, "tool_call_id", None)) is not None:
+            now = time.time_ns()
+            self._times[call_id] = self._times.get(call_id, (now, now))[0], now
+        self._answer.apply(event)
+
+    def trace_calls(self) -> None:
+        """Makes the spans of what ran inside the calls of the step."""
+        for message in self._answer.transcript.messages:
+            self._trace_calls(message, self._times)
 
     def end(self, reply: Reply, error: BaseException | None = None) -> None:
         """Ends the span with what the reply reports."""
@@ -232,13 +314,21 @@ class RequestSpan(RequestTrace):
             self._finish()
 
     def _add_answer(self, reason: str) -> None:
-        if messages := self._answer.transcript.messages:
+        if messages := tuple(map(without_nested, self._answer.transcript.messages)):
             self.answer = messages, reason
             _add_content(self._span, lambda: {"gen_ai.output.messages": (messages, reason)})
 
     def _finish(self) -> None:
         self._has_ended = True
         self._span.end()
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    """Returns the arguments, and those of the model where a person edited them."""
+    arguments: dict[str, Any] = {"gen_ai.tool.call.arguments": call.input}
+    if call.original_input is not MISSING:
+        arguments["toolcall_nb.tool.call.original_arguments"] = call.original_input
+    return arguments
 
 
 def _call_in(context: contexts.Context, function: Callable[..., _Value], *arguments: Any) -> _Value:

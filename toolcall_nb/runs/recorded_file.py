@@ -200,8 +200,9 @@ def split_replies(records: Sequence[Any]) -> list[Sequence[Any]]:
 
 
 def _id_of(fields: Mapping[str, Any]) -> str | None:
-    if fields.get("type") == "RUN_STARTED":
-        name = _field(fields, "threadId", "thread_id")
+    """Returns the id of the reply or the thread. An event of another kind may name one of several replies of a run."""
+    if "type" in fields:
+        name = _field(fields, "threadId", "thread_id") if fields["type"] == "RUN_STARTED" else None
     else:
         usage = as_mapping(_field(fields, "usageMetadata", "usage_metadata"))
         name = _field(fields, "responseId", "response_id") or _field(usage, "promptTokenCount", "prompt_token_count")

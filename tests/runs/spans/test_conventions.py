@@ -269,7 +269,8 @@ TOOLS: dict[str, dict[str, Any]] = {
 def test_a_tool_has_the_same_call_by_each_convention(name: str) -> None:
     run = read_attributes_of_a_model(TOOLS[name])
     assert list(run.transcript.calls) == ["c1"]
-    assert told(run.transcript) == [("weather", {"city": "Paris"}, "output-available", {"rain": True})]
+    result = '{"rain": true}' if name == "langchain" else {"rain": True}  # the text of a message stays a text
+    assert told(run.transcript) == [("weather", {"city": "Paris"}, "output-available", result)]
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,8 @@ def test_a_trace_of_phoenix_has_its_failed_call_and_the_history_before_the_trace
 
 def test_langfuse_exports_have_costs_and_tool_definitions() -> None:
     run = run_of("langfuse__langgraph-python-2025-08-22.trace.json")
-    found = [{"url": "https://example.com", "title": "Example Result", "q": "example"}]
-    assert [(call.name, call.output) for call in run.transcript.calls.values()] == [("Web-Search", found)]
+    text = '[{"url": "https://example.com", "title": "Example Result", "q": "example"}]'
+    assert [(call.name, call.output) for call in run.transcript.calls.values()] == [("Web-Search", text)]
     cost = read_usage(run.transcript.messages).cost
     assert cost is not None
     assert str(cost["USD"]) == "0.000234"

@@ -97,6 +97,12 @@ class SessionMessages:
     def _answer(
         self, message: Mapping[str, Any], blocks: list[Object], line: Mapping[str, Any], time: float | None
     ) -> None:
+        if line.get("isApiErrorMessage") is True:  # the program wrote it in the model's place
+            first = len(self._events)
+            self._reader.take({"role": "assistant", "content": []})
+            self._events.append(ev.Error(joined_text(blocks), nonempty(line, "error")))
+            mark_messages(self._events, first, repeated=self._is_repeated or None)
+            return
         key = nonempty(message, "id")
         request = self._answers.get(key or "")
         if request is None:
@@ -158,6 +164,8 @@ class SessionMessages:
                 facts.seconds = duration / 1_000
         if agent := nonempty(structured, "agentId"):
             self.started[agent] = call_id
+        if kind := nonempty(structured, "agentType"):
+            self.agents[call_id] = kind
         text = joined_text(block.get("content"))
         if structured not in (None, text, f"Error: {text}"):
             facts.details = {"toolUseResult": as_json_value(structured)}

@@ -129,8 +129,11 @@ class _Trace:
         for run in self._runs:
             lost += run.parent is not None and run.parent not in self._by_id
             tool = self._tool_around(run)
-            if not levels.setdefault(tool, Level(is_nested=tool is not None)).take(run):
+            level = levels.setdefault(tool, Level(is_nested=tool is not None))
+            if not level.take(run):
                 others[run.kind] += 1
+                if tool is not None and run.parent == tool:
+                    level.name_agent(run)
         main = levels.pop(None)
         root = next((run for run in self._runs if run.parent not in self._by_id), next(iter(self._runs), None))
         if root is not None:

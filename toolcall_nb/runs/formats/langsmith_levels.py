@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,9 +17,10 @@ from toolcall_nb.runs.formats.logged_items import LoggedItems
 from toolcall_nb.runs.timestamps import parse_timestamp
 
 _TRACEBACK = "Traceback (most recent call last)"
-_COUNTS = {
-    name: (name,) for name in ("inputTokens", "outputTokens", "totalTokens", "cachedInputTokens", "reasoningTokens")
-}
+_NAMES = ("inputTokens", "outputTokens", "totalTokens", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens")
+_COUNTS = {name: (name,) for name in _NAMES}
+_CLASSES = re.compile(r"Runnable\w+|LangGraph|AgentExecutor|\w+Chain")
+"""The names of LangChain's classes, which a run has where the program gave it no name."""
 _ROLES = ("system", "user", "assistant", "tool")
 
 
@@ -74,6 +76,11 @@ class Level:
             return False
         return True
 
+    def name_agent(self, run: LoggedRun) -> None:
+        """Takes the name of the agent from the first run inside a tool that the program named."""
+        if self.items.facts.agent is None and run.kind == "chain" and not _CLASSES.fullmatch(run.name):
+            self.items.facts.agent = run.name
+
     def frame(self, root: LoggedRun) -> None:
         """Adds the error of a trace's first run, and, where no model was called, its inputs and outputs."""
         if not self._seen and root.kind not in ("tool", "llm"):
@@ -121,7 +128,7 @@ class Level:
         model = reply_facts["model"] or nonempty(run.outputs, "model")
         metadata = get(run.fields.get("extra"), "metadata")
         self.items.model = model or nonempty(metadata, "ls_model_name")
-        self.items.facts.agent = self.items.facts.agent or nonempty(metadata, "lc_agent_name")
+        self.items.facts.agent = nonempty(metadata, "lc_agent_name") or self.items.facts.agent
         ids = (nonempty(get(message, "response_metadata"), "id") for message in answers)
         facts: Object = {"began": run.began, "ended": run.ended, "response_id": next(filter(None, ids), None)}
         self.items.use(_usage(answers, run.outputs), _COUNTS, finish_reason=reply_facts["reason"], **facts)

@@ -55,6 +55,9 @@ TOOL_OUTPUTS = (
     *("tool_response", "gen_ai.tool.output", "gen_ai.tool.result", "traceloop.entity.output", "output.value"),
     *("langfuse.observation.output", "output", "gen_ai.completion"),
 )
+ORIGINAL_INPUTS = ("toolcall_nb.tool.call.original_arguments",)
+"""The arguments that the model wrote, of a call that a person edited: an attribute of this package."""
+
 ERRORS = ("gen_ai.tool.error", "gen_ai.error", "error.message", "exception.message")
 
 INPUTS = (
@@ -125,7 +128,14 @@ CONTENT = frozenset(
         *(*TOOL_NAMES, *CALL_IDS, *TOOL_INPUTS, *TOOL_OUTPUTS, *INPUTS, *OUTPUTS, *SYSTEM_PROMPTS, *RUN_INPUTS),
         *(*RUN_OUTPUTS, *MODELS, *FINISH_REASONS, *COSTS, *ERRORS, *KIND_ATTRIBUTES, *_SPREAD, *TOOL_DEFINITIONS),
         *(name for names in TOKENS.values() for name in names),
-        *("events", "raw_input", "ai.response.text", "ai.response.toolCalls", "ai.response.reasoning"),
+        *(
+            *ORIGINAL_INPUTS,
+            "events",
+            "raw_input",
+            "ai.response.text",
+            "ai.response.toolCalls",
+            "ai.response.reasoning",
+        ),
         *("ai.response.object", "logfire.json_schema", "gen_ai.usage.raw", "usage", "name", "mcp_data"),
         *(f"langfuse.observation.{what}" for what in ("usage_details", "cost_details", "level", "status_message")),
         *("input.mime_type", "output.mime_type", "tool.parameters", "exception.type", "exception.stacktrace"),
@@ -232,6 +242,8 @@ _ERROR_ATTRIBUTES = (*ERRORS, "langfuse.observation.level", "error.type")
 def read_error(span: Span) -> str | None:
     """Returns the error with which a span ended, which may be empty; None if it did not fail."""
     exceptions = list(exceptions_in(span)) if span.events else []
+    if not exceptions and read_stop(span) is not None:
+        return None
     if not exceptions and span.status != "error" and span.attributes.keys().isdisjoint(_ERROR_ATTRIBUTES):
         return None
     message = first_text(span.attributes, ERRORS)
@@ -246,6 +258,12 @@ def read_error(span: Span) -> str | None:
         if text:
             return f"{kind}: {text}" if kind else text
     return span.status_message or message or next(filter(None, kinds), "") or span.text("error.type")
+
+
+def read_stop(span: Span) -> str | None:
+    """Returns how a span was ended early, as this package writes it; None for one that was not, or that failed."""
+    stop = span.attributes.get("error.type")
+    return stop if stop in ("stopped", "interrupted") and span.status != "error" else None
 
 
 def exceptions_in(span: Span) -> Iterator[Mapping[str, Any]]:

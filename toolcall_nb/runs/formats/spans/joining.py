@@ -49,7 +49,9 @@ class JoinedCall(Struct, eq=False):
 
     @property
     def input(self) -> Json | Missing:
-        """The arguments: those that the model wrote, else those of the span."""
+        """The arguments: those that the model wrote, else those of the span, also where a person edited them."""
+        if self.run is not None and self.run.original_input is not MISSING:
+            return self.run.input
         if self.requested is not None and self.requested.input is not MISSING:
             return self.requested.input
         return MISSING if self.run is None else self.run.input
@@ -64,6 +66,7 @@ class JoinedCall(Struct, eq=False):
                 name=self.name,
                 state=state,
                 input={} if self.input is MISSING and state is State.INPUT_AVAILABLE else self.input,
+                original_input=MISSING if self.run is None else self.run.original_input,
                 output=output,
                 error=error,
                 traceback=self.run.traceback if self.run is not None else None,
@@ -245,6 +248,7 @@ class MessageDraft(Struct, eq=False):
     role: Role
     items: list[DraftItem] = field(default_factory=list)
     cut: str | None = None
+    aborted: str | None = None
     is_repeated: bool = False
 
 
@@ -308,6 +312,7 @@ def _message(draft: MessageDraft) -> Message:
         draft.role,
         tuple(parts),
         finish_reason=draft.cut,
+        aborted=draft.aborted,
         step_starts=tuple(starts),
         repeated=draft.is_repeated,
     )

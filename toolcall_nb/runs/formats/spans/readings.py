@@ -37,6 +37,7 @@ _REASONS = {
     **dict.fromkeys(("length", "max_tokens", "MAX_TOKENS", "max_output_tokens", "model_length"), "length"),
     **dict.fromkeys(("content_filter", "content-filter", "SAFETY", "refusal", "PROHIBITED_CONTENT"), "content-filter"),
     **dict.fromkeys(("error", "MALFORMED_FUNCTION_CALL", "failed"), "error"),
+    "limit": "limit",
 }
 """The reasons that are not an ordinary end, by what providers call them."""
 _CHOICE, _BY_ASSISTANT = "gen_ai.choice", "gen_ai.assistant.message"
@@ -83,20 +84,27 @@ def read_model_call(span: Span, history: HistoryReader) -> ModelCall:
     event_input, event_output = _from_events(span)
     output = _first_messages(attributes, names[conventions.OUTPUTS], _read_answer)
     output = output or (_vercel_answer(attributes) if names[_VERCEL] else []) or event_output
-    reasons: list[Any] = [message.finish_reason for message in output]
-    reason_names = names[conventions.FINISH_REASONS]
-    reason = read_json_text(next((attributes[name] for name in reason_names if attributes.get(name)), None))
-    reasons.append(reason[0] if isinstance(reason, list) and reason else reason)
     system = _first_messages(attributes, names[conventions.SYSTEM_PROMPTS], _read_system)
     return ModelCall(
         input=[*system, *(_first_messages(attributes, names[conventions.INPUTS], history.read) or event_input)],
         output=_joined([RecordedMessage("assistant", message.parts) for message in output if message.parts]),
         usage=_usage(attributes, names),
-        cut=next((_REASONS[each] for each in reasons if isinstance(each, str) and each in _REASONS), None),
+        cut=read_cut(attributes, output),
         response_id=first_text(attributes, conventions.RESPONSE_IDS) or None,
         error=read_error(span),
         tools=_tools(attributes, names),
     )
+
+
+def read_cut(attributes: Mapping[str, Any], output: Iterable[RecordedMessage] = ()) -> str | None:
+    """Returns the reason why an answer or a run ended; None for an ordinary end."""
+    reason_names = attribute_names(attributes)[conventions.FINISH_REASONS]
+    reason = read_json_text(next((attributes[name] for name in reason_names if attributes.get(name)), None))
+    reasons = [
+        *(message.finish_reason for message in output),
+        reason[0] if isinstance(reason, list) and reason else reason,
+    ]
+    return next((_REASONS[each] for each in reasons if isinstance(each, str) and each in _REASONS), None)
 
 
 def _joined(output: list[RecordedMessage]) -> list[RecordedMessage]:
@@ -262,7 +270,7 @@ def requests_in_tree(tree: SpanTree, kinds: list[SpanKind]) -> dict[int, ModelCa
     outer: list[int | None] = []
     inner: dict[int, list[int]] = {}
     for i, parent in enumerate(tree.parents):
-        around = None if parent is None or kinds[parent] in ("tool", "agent") else outer[parent]
+        around = None if parent is None or kinds[parent] == "tool" else outer[parent]
         around = parent if parent is not None and kinds[parent] == "model" else around
         outer.append(around)
         if kinds[i] == "model" and around is not None:
@@ -281,4 +289,28 @@ def requests_in_tree(tree: SpanTree, kinds: list[SpanKind]) -> dict[int, ModelCa
             requests[base[i]].complete(request)
         if len(within) > 1:
             kinds[i] = "agent"
+    for i in _repeated_requests(tree, [i for i in inner if len(inner[i]) > 1], requests):
+        del requests[i]
+        kinds[i] = "agent"
     return requests
+
+
+def _repeated_requests(tree: SpanTree, loops: Iterable[int], requests: Iterable[int]) -> list[int]:
+    """Returns the requests that repeat one inside of a loop beside them, as a chat reports each step of an agent.
+
+    A loop's span then ends with its first step, and the spans inside of it go on.
+    """
+    ends = [span.end or 0 for span in tree.spans]
+    for i in range(len(ends) - 1, -1, -1):
+        if (parent := tree.parents[i]) is not None:
+            ends[parent] = max(ends[parent], ends[i])
+    going_on: dict[int | None, tuple[int, int]] = {}
+    repeated: list[int] = []
+    for i in sorted({*loops, *requests}):
+        span, parent = tree.spans[i], tree.parents[i]
+        begin, end = going_on.get(parent, (0, 0))
+        if i not in requests:
+            going_on[parent] = span.end or 0, ends[i]
+        elif begin <= (span.start or 0) < end:
+            repeated.append(i)
+    return repeated

@@ -27,7 +27,7 @@ _VERBS = re.compile(r"^(?:execute_tool |running tool: )")
 
 
 class ToolRun(Struct):
-    """A tool's run. ``error`` is None for one that did not fail."""
+    """A tool's run. ``error`` is None if it did not fail; ``original_input`` is the model's where it was edited."""
 
     id: str | None
     name: str
@@ -35,6 +35,7 @@ class ToolRun(Struct):
     output: Json | Missing = MISSING
     error: str | None = None
     traceback: str | None = None
+    original_input: Json | Missing = MISSING
 
 
 def read_tool_run(span: Span) -> ToolRun:
@@ -52,7 +53,7 @@ def read_tool_run(span: Span) -> ToolRun:
     message = as_object(fields.get("data")) or as_object(fields.get("kwargs")) or fields
     if isinstance(message.get("tool_call_id"), str):  # a message of LangChain
         call_id = call_id or message["tool_call_id"]
-        output, fields = read_json_text(message.get("content")), message
+        output, fields = message.get("content"), message  # the text that the model read, also where it is JSON
     if fields == {"result": None}:  # ADK's form of a result that is no object
         output = None
     run = ToolRun(
@@ -61,6 +62,7 @@ def read_tool_run(span: Span) -> ToolRun:
         input=_tool_input(span, names),
         output=output,
         error=read_error(span),
+        original_input=_first_value(attributes, conventions.ORIGINAL_INPUTS),
     )
     if span.events:
         run.traceback = next((first_text(each, ("exception.stacktrace",)) for each in exceptions_in(span)), "") or None

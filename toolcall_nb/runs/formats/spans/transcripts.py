@@ -23,7 +23,7 @@ from toolcall_nb.core.json_text import json_text
 from toolcall_nb.core.transcript import ErrorPart, Part, ReasoningPart, Role, StepStart, TextPart, Transcript
 from toolcall_nb.core.usage import step_usage
 from toolcall_nb.runs.formats.base import count_repeated
-from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, SpanKind, kind_of, read_error
+from toolcall_nb.runs.formats.spans.conventions import AGENT_NAMES, SpanKind, kind_of, read_error, read_stop
 from toolcall_nb.runs.formats.spans.history import RecordedMessage
 from toolcall_nb.runs.formats.spans.joining import (
     CallIndex,
@@ -35,7 +35,7 @@ from toolcall_nb.runs.formats.spans.joining import (
     finish_drafts,
     is_same_value,
 )
-from toolcall_nb.runs.formats.spans.readings import ModelCall, read_agent_messages, requests_in_tree
+from toolcall_nb.runs.formats.spans.readings import ModelCall, read_agent_messages, read_cut, requests_in_tree
 from toolcall_nb.runs.formats.spans.recorded_parts import CallResult, RequestedCall
 from toolcall_nb.runs.formats.spans.span import Span, SpanTree
 from toolcall_nb.runs.formats.spans.tool_runs import ToolRun, read_tool_run
@@ -270,8 +270,14 @@ class _Reader:
                 if self._has_user and self._has_answer():
                     break
                 self._read_agent(span)
-        error = read_error(self._tree.spans[0]) if self._kinds[:1] in (["agent"], ["other"]) else None
-        last = self._last_part()
+        if self._kinds[:1] not in (["agent"], ["other"]):
+            return
+        root = self._tree.spans[0]
+        if (stop := read_stop(root)) is not None:
+            self._assistant(self._main).aborted = stop
+        if (cut := read_cut(root.attributes)) is not None:
+            self._assistant(self._main).cut = cut
+        error, last = read_error(root), self._last_part()
         if error is not None and not isinstance(last, ErrorPart):
             self._put(self._main, self._assistant(self._main), ErrorPart(error or _UNNAMED_ERROR))
 
