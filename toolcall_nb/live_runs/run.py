@@ -97,6 +97,8 @@ class Run:
         self._info = info
         self.display: RunDisplay
         """The display that was given to `play`."""
+        self.error: Exception | None = None
+        """What the source has raised."""
         self._last: Event | None = None
         self._has_failed = False
         self._thread: threading.Thread | None = None
@@ -198,6 +200,7 @@ class Run:
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
             interrupts.are_held = True
+            self.error = error
             if not isinstance(error, ToolcallError):
                 _log.exception("The run ended with an error that should have been an event")
             self._show(ev.Error(str(error) or type(error).__name__))
