@@ -316,7 +316,7 @@ def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_n
     assert progress.standing == ["Tool weather called"]
     assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
     assert progress.standing == ["Tool weather asks for approval"]
-    assert progress.text == "Waiting for you"
+    assert progress.text == "Waiting for you: weather"
     progress.apply(ev.ToolApprovalResponse("a", True))
     assert progress.text == "Calling weather…"
     assert progress.apply(ev.ToolApprovalRequest("b", "c", is_automatic=True)) == []
