@@ -348,9 +348,9 @@ class Pace {
 
 // question_notice.js
 
-const TITLE = "Waiting for you – ";
+const TITLE = "Waiting for you: ";
 const NOTIFY_AFTER_MS = 1000; // a question that is answered at once needs no notice
-const SHOWN_FOR_MS = 15_000;
+const SHOWN_FOR_MS = 8000;
 
 const waiting = (/** @type {any} */ (globalThis)[Symbol.for("toolcall_nb waiting runs")] ??= new Set());
 
@@ -370,7 +370,11 @@ class QuestionNotice {
     else waiting.delete(this);
     drawTitle();
     const open = new Set(Object.values(run.asks).map(({ approval }) => approval));
-    for (const [approval, notification] of this.told) if (!open.has(approval)) notification?.close();
+    for (const [approval, notification] of this.told) {
+      if (open.has(approval)) continue;
+      notification?.close();
+      this.told.set(approval, null);
+    }
     for (const [node, ask] of Object.entries(run.asks)) {
       if (this.told.has(ask.approval)) continue;
       this.told.set(ask.approval, null);
@@ -381,8 +385,7 @@ class QuestionNotice {
   #tell(node, ask) {
     const { run } = this;
     if (run.asks[node]?.approval !== ask.approval) return;
-    const isInSight = run.viewsInPage.some((view) => view.isInSight(node));
-    if (isInSight && !document.hidden) return;
+    const isInSight = run.viewsInPage.some((view) => view.isInSight);
     const text = `${ask.name} asks whether it may run.`;
     if (!isInSight) notifyInJupyterLab(run.connection?.widgetManager, text);
     if (document.hidden && globalThis.Notification?.permission === "granted") {
@@ -1445,9 +1448,8 @@ class View {
     return parts;
   }
 
-  isInSight(id) {
-    const card = this.elements.get(id);
-    return card !== undefined && this.place.isInSight(card);
+  get isInSight() {
+    return this.place.isInSight(this.live);
   }
 
   get #hiddenForm() {

@@ -1,8 +1,8 @@
 import { element } from "./dom.js";
 
-const TITLE = "Waiting for you – ";
+const TITLE = "Waiting for you: ";
 const NOTIFY_AFTER_MS = 1000; // a question that is answered at once needs no notice
-const SHOWN_FOR_MS = 15_000;
+const SHOWN_FOR_MS = 8000;
 
 /** @typedef {import("./live_run.js").LiveRun} LiveRun @typedef {import("./protocol.js").Ask} Ask */
 
@@ -29,7 +29,11 @@ export class QuestionNotice {
     else waiting.delete(this);
     drawTitle();
     const open = new Set(Object.values(run.asks).map(({ approval }) => approval));
-    for (const [approval, notification] of this.told) if (!open.has(approval)) notification?.close();
+    for (const [approval, notification] of this.told) {
+      if (open.has(approval)) continue;
+      notification?.close();
+      this.told.set(approval, null);
+    }
     for (const [node, ask] of Object.entries(run.asks)) {
       if (this.told.has(ask.approval)) continue;
       this.told.set(ask.approval, null);
@@ -37,12 +41,11 @@ export class QuestionNotice {
     }
   }
 
-  /** Sends the notifications that are possible, unless the question was answered or is in sight. @param {string} node @param {Ask} ask */
+  /** Sends the notifications that are possible, unless the question was answered, or the reader sees the line below the run. @param {string} node @param {Ask} ask */
   #tell(node, ask) {
     const { run } = this;
     if (run.asks[node]?.approval !== ask.approval) return;
-    const isInSight = run.viewsInPage.some((view) => view.isInSight(node));
-    if (isInSight && !document.hidden) return;
+    const isInSight = run.viewsInPage.some((view) => view.isInSight);
     const text = `${ask.name} asks whether it may run.`;
     if (!isInSight) notifyInJupyterLab(run.connection?.widgetManager, text);
     if (document.hidden && globalThis.Notification?.permission === "granted") {

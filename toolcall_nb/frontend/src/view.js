@@ -202,10 +202,9 @@ export class View {
 
   // The reader
 
-  /** Whether a card is in sight. @param {string} id of its node */
-  isInSight(id) {
-    const card = this.elements.get(id);
-    return card !== undefined && this.place.isInSight(card);
+  /** Whether any part of the run is in sight, and so the line that tells how it stands. */
+  get isInSight() {
+    return this.place.isInSight(this.live);
   }
 
   /** The first question whose buttons are out of sight. */
