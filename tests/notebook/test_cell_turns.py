@@ -116,6 +116,14 @@ def test_where_nobody_is_there_the_turn_is_shown_at_its_end_and_its_calls_are_de
     assert "state: output-denied" in final(messages)
 
 
+def test_a_console_prints_the_turn_and_not_the_value_again(kernel: Kernel) -> None:
+    kernel.is_console = True
+    messages = kernel.run("chat.send('weather of Oslo')")
+    kernel.is_console = False
+    assert shown(messages) == []
+    assert printed(messages).count("sunny in Oslo") >= 1
+
+
 def test_many_runs_do_not_ask_in_cards(kernel: Kernel) -> None:
     (error,) = (
         message["content"]

@@ -1174,9 +1174,11 @@ class ReaderPlace {
     this.root = root;
     this.isAtEnd = true; // the view's end is in sight, or above
     this.isFollowing = false;
+    this.isLaidOut = false; // until then, what the view holds is no news
     this.scrollTop = 0; // of the scroller, when it was looked at last
     this.marks = [];
     this.resizes = new ResizeObserver(() => {
+      this.isLaidOut = true;
       this.keep(); // also in the course of an animation
       requestAnimationFrame(onMove); // it may change the size again
     });
@@ -1199,7 +1201,7 @@ class ReaderPlace {
     const area = this.#area;
     const { top, bottom } = this.view.getBoundingClientRect();
     this.isAtEnd = !area || bottom <= area.bottom + 1; // heights are not whole numbers
-    if (area && this.isAtEnd && bottom > area.top && this.root.hasChildNodes()) this.isFollowing = true; // not in a view that opens
+    if (area && this.isAtEnd && bottom > area.top && this.isLaidOut) this.isFollowing = true;
     const rows = area && top < area.top ? (bottom <= area.top ? [this.view] : rowsAt(this.root, area.top)) : [];
     this.marks = rows.map((element) => ({ element, ...edgesOf(element) }));
   }
@@ -1249,9 +1251,10 @@ class ReaderPlace {
     if ("vscodeThemeKind" in document.body.dataset) return null;
     const scroller = this.view.isConnected && this.view.getClientRects().length ? scrollerOf(this.view) : null;
     if (!scroller) return null;
-    if (scroller === document.scrollingElement) return { scroller, top: 0, bottom: innerHeight };
+    const below = parseFloat(getComputedStyle(this.view).scrollMarginBottom); // something else covers that
+    if (scroller === document.scrollingElement) return { scroller, top: 0, bottom: innerHeight - below };
     const { top } = scroller.getBoundingClientRect();
-    return { scroller, top, bottom: top + scroller.clientHeight };
+    return { scroller, top, bottom: top + scroller.clientHeight - below };
   }
 }
 
@@ -1370,7 +1373,7 @@ class View {
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
-    this.place.keep();
+    if (this.place.marks.length || this.run.done) this.place.keep(); // else once the page knows the new size
     this.#drawLead();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);

@@ -110,7 +110,7 @@ export class View {
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
-    this.place.keep();
+    if (this.place.marks.length || this.run.done) this.place.keep(); // else once the page knows the new size
     this.#drawLead();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
