@@ -102,7 +102,7 @@ FACES = {
     "batch": Face('run_many(["quick", "slow"], models={"small": slow}, workers=2)', "running", "answers"),
     "difference": Face("from tests.support.two_runs import AFTER, BEFORE\ndiff(BEFORE, AFTER)", "equal"),
     "typed answer": Face(
-        'chat = Chat(tools=[], speed=None)\n_ = chat.send("How in Lyon?", output=Forecast, display=False)\nchat.transcript',
+        'chat = Chat(tools=[], speed=None)\n_ = chat.send("In Lyon?", output=Forecast, display=False)\nchat.transcript',
         "final_answer",
     ),
     "attachments": Face(_ATTACHMENTS, "A line."),
