@@ -106,7 +106,7 @@ class ChatState:
 
     @property
     def approver(self) -> Approver | None:
-        """Who is asked about calls: ``ask_approval``, or else the person whose notebook's cell this code is."""
+        """The approver of calls: ``ask_approval``, or else the person whose notebook's cell this code is."""
         if self.ask_approval is None and is_in_kernel() and threading.current_thread() is threading.main_thread():
             return lambda call: port("ask_in_notebook")(call, self, None, ipython_shell())
         return self.ask_approval
