@@ -263,3 +263,18 @@ def test_text_in_view_in_the_cell_below_stays_in_place_when_a_card_closes(lab: L
     notebook.wait_until_run(1)
     expect(output.locator(".tc-stop")).to_have_count(0)
     assert notebook.page.evaluate(_TOP, "line 20") == pytest.approx(before, abs=2)
+
+
+def test_the_line_in_sight_covers_nothing_that_has_the_focus(page: Page) -> None:
+    calls = [ev.ToolInputAvailable(f"c{number}", "weather", {"number": number}) for number in range(30)]
+    Run(page, [ev.Start(), *calls, *(ev.ToolOutputAvailable(call.tool_call_id, 1) for call in calls)])
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        page.wait_for_function(
+            """() => {
+                const [focused, foot] = [document.activeElement, document.querySelector(".tc-foot")];
+                return focused.matches("summary") &&
+                    focused.getBoundingClientRect().bottom <= foot.getBoundingClientRect().top;
+            }"""
+        )
+    assert page.evaluate("scrollY") > 0
