@@ -25,7 +25,7 @@ export class ReaderPlace {
     });
     this.resizes.observe(view);
     this.noteScroll = (/** @type {Event} */ { target }) => {
-      if (!(target instanceof Node && target.contains(view))) return;
+      if (target instanceof Node && view.contains(target)) return; // what scrolls may be outside of the shadow root that holds the view
       this.#noteScroll();
       onMove();
     };
