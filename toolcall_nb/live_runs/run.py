@@ -114,6 +114,11 @@ class Run:
         """Whether it goes on, in this thread or in the background."""
         return self._thread is not None and not self._ended.is_set()
 
+    @property
+    def has_other_thread(self) -> bool:
+        """Whether it plays, or has played, in another thread than this one."""
+        return self._thread not in (None, threading.current_thread())
+
     def is_around(self) -> bool:
         """Whether a tool of this run runs the calling code, in its own thread or in one that it has started."""
         run = _run_of_this_code()
@@ -182,7 +187,7 @@ class Run:
 
     def join(self) -> None:
         """Waits until a run in a new thread has ended and its display is closed."""
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None and self.has_other_thread:
             self._thread.join()
 
     def _drain(self, interrupts: ThreadInterrupts) -> None:

@@ -40,7 +40,7 @@ async def show_turn_async(chat: Chat, turn: Source) -> bool:
     cell = running_cell()
     run, display = _run_with_display(chat, turn)
     run.play_in_background(display)
-    if run.is_running:
+    if run.has_other_thread:
         try:
             await asyncio.to_thread(run.join)
         except asyncio.CancelledError:
