@@ -85,6 +85,8 @@ _HOMES = {
 
 open_ports(
     {
+        "ask_in_notebook": "toolcall_nb.notebook.run_displays",
+        "is_on_screen": "toolcall_nb.notebook.shown_values",
         "masked_recording": "toolcall_nb.redaction.masked_recording",
         "read_transcript": "toolcall_nb.markdown.reading",
         "saved_bundle": "toolcall_nb.render.saved_output",
@@ -92,6 +94,8 @@ open_ports(
         "saved_calls_bundle": "toolcall_nb.render.saved_output",
         "saved_text": "toolcall_nb.redaction.registered_secrets",
         "saved_value": "toolcall_nb.redaction.registered_secrets",
+        "show_turn": "toolcall_nb.notebook.cell_turns",
+        "show_turn_async": "toolcall_nb.notebook.cell_turns",
         "to_anthropic": "toolcall_nb.adapters.anthropic.request_messages",
         "to_html": "toolcall_nb.render.html_output.page",
         "to_openai": "toolcall_nb.adapters.openai.messages",

@@ -78,7 +78,7 @@ nested, failing, asking, thrice = Nested(), Failing(), Caller("one"), Caller("on
 _ATTACHMENTS = """
 from matplotlib.figure import Figure
 chat = Chat(MockModel(script=["A line."]), tools=[], speed=None)
-_ = chat.send("What are these?", files=[Figure(figsize=(2, 1)), b"a,b\\n1,2\\n"])
+_ = chat.send("What are these?", files=[Figure(figsize=(2, 1)), b"a,b\\n1,2\\n"], display=False)
 chat.transcript
 """
 
@@ -102,7 +102,7 @@ FACES = {
     "batch": Face('run_many(["quick", "slow"], models={"small": slow}, workers=2)', "running", "answers"),
     "difference": Face("from tests.support.two_runs import AFTER, BEFORE\ndiff(BEFORE, AFTER)", "equal"),
     "typed answer": Face(
-        'chat = Chat(tools=[], speed=None)\n_ = chat.send("How in Lyon?", output=Forecast)\nchat.transcript',
+        'chat = Chat(tools=[], speed=None)\n_ = chat.send("In Lyon?", output=Forecast, display=False)\nchat.transcript',
         "final_answer",
     ),
     "attachments": Face(_ATTACHMENTS, "A line."),

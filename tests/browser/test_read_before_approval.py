@@ -218,6 +218,19 @@ def test_arguments_below_the_window_or_in_a_closed_card_are_not_in_view(page: Pa
     expect(asked.button("Approve")).to_have_attribute("aria-disabled", "false")
 
 
+def test_lines_under_the_line_that_stays_in_sight_are_not_in_view(page: Page) -> None:
+    asked = Asked(page, {"lines": "\n".join(map(str, range(10)))}, above=60)
+    to_bottom = """() => {
+        const last = [...document.querySelectorAll(".tc-io pre > *")].at(-1);
+        scrollBy(0, last.getBoundingClientRect().bottom - innerHeight);
+    }"""
+    page.evaluate(to_bottom)
+    asked.settle()
+    expect(asked.panel).to_contain_text("2 of 11 lines not seen yet.")
+    page.evaluate("scrollBy(0, 28)")  # the height of that line
+    expect(asked.button("Approve")).to_have_attribute("aria-disabled", "false")
+
+
 def test_an_edited_call_cannot_be_run_before_all_of_it_was_in_view(page: Page) -> None:
     asked = Asked(page, HIDING["a long comment"])
     asked.button("Edit").click()

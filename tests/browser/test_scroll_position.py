@@ -1,4 +1,7 @@
-"""The scroll position stays when a card above closes and when the static form replaces the live view."""
+"""The reader's place in a run: text in view stays, who is at the end follows it, and the line below is in sight.
+
+The place also stays when the static form replaces the live view.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,89 @@ def test_the_text_in_view_stays_in_place_when_a_card_above_it_closes(page: Page,
     expect(page.locator(".tc-call > details")).not_to_have_attribute("open", "")
     page.wait_for_timeout(100)
     assert page.evaluate(_TOP, "Paragraph 10.") == pytest.approx(before, abs=1.5)
+
+
+def foot_in_sight(page: Page) -> bool:
+    page.wait_for_timeout(100)
+    return bool(
+        page.evaluate(
+            """() => {
+                const { top, bottom } = document.querySelector(".tc-foot").getBoundingClientRect();
+                return top >= 0 && bottom <= innerHeight + 1;
+            }"""
+        )
+    )
+
+
+def end_in_sight(page: Page) -> bool:
+    page.wait_for_timeout(100)
+    return bool(
+        page.evaluate("() => document.querySelector('.tc-view').getBoundingClientRect().bottom <= innerHeight + 1")
+    )
+
+
+def test_a_reader_at_the_end_follows_it_and_one_who_scrolled_away_stays(page: Page) -> None:
+    run = Run(page, _OPEN[:2])
+    lead = page.locator(".tc-lead")
+    assert end_in_sight(page)
+    expect(lead).to_be_hidden()
+    for event in _OPEN[2:]:
+        run.apply([event])
+        run.flush()
+        assert end_in_sight(page)
+    page.mouse.wheel(0, -300)
+    page.wait_for_timeout(100)
+    before = page.evaluate(_TOP, "Paragraph 50.")
+    run.apply([ev.ToolOutputError("c", "no"), ev.TextDelta("v", "\n\n".join(_LONG))])
+    run.flush()
+    expect(lead).to_have_text("Latest")
+    assert page.evaluate(_TOP, "Paragraph 50.") == pytest.approx(before, abs=1.5)
+    assert not end_in_sight(page)
+    assert foot_in_sight(page)
+    expect(page.locator(".tc-foot-info")).to_have_text("1 call done (1 failed)")
+    lead.focus()
+    page.keyboard.press("Enter")
+    assert end_in_sight(page)
+    expect(lead).to_be_hidden()
+    assert page.evaluate("document.activeElement.className").startswith("tc-foot ")
+    run.apply([ev.TextDelta("v", "\n\n".join(["", *_LONG]))])
+    run.flush()
+    assert end_in_sight(page)
+
+
+def test_what_a_reader_opens_at_the_end_does_not_move_away(page: Page) -> None:
+    run = Run(page, [ev.Start(), ev.TextDelta("t", "\n\n".join(_LONG))])
+    page.evaluate("scrollTo(0, 1e6)")
+    run.apply([ev.ToolInputAvailable("c", "weather", {}), ev.ToolOutputAvailable("c", "\n".join(_LONG))])
+    run.flush()
+    assert end_in_sight(page)
+    summary = page.locator(".tc-call summary")
+    top = "each => each.getBoundingClientRect().top"
+    before = summary.evaluate(top)
+    summary.click()
+    page.wait_for_timeout(100)
+    assert summary.evaluate(top) == before
+
+
+def test_a_run_that_a_page_opens_late_is_not_scrolled(page: Page) -> None:
+    Run(page, _OPEN)
+    page.wait_for_timeout(100)
+    assert page.evaluate("scrollY") == 0
+    assert foot_in_sight(page)
+
+
+def test_a_card_that_closes_under_the_upper_edge_stays_in_sight_and_so_does_all_below(page: Page) -> None:
+    run = Run(page, _OPEN)
+    page.evaluate("document.querySelector('.tc-call').scrollIntoView({ block: 'start' })")
+    page.mouse.wheel(0, 150)
+    page.wait_for_timeout(100)
+    before = page.evaluate(_TOP, "Paragraph 2.")
+    run.apply([ev.ToolOutputAvailable("c", 1)])
+    run.flush()
+    expect(page.locator(".tc-call > details")).not_to_have_attribute("open", "")
+    page.wait_for_timeout(100)
+    assert page.evaluate(_TOP, "Paragraph 2.") == pytest.approx(before, abs=1.5)
+    assert page.evaluate("document.querySelector('.tc-call').getBoundingClientRect().top") >= 0
 
 
 def test_content_below_the_text_in_view_may_grow(page: Page) -> None:
@@ -177,3 +263,18 @@ def test_text_in_view_in_the_cell_below_stays_in_place_when_a_card_closes(lab: L
     notebook.wait_until_run(1)
     expect(output.locator(".tc-stop")).to_have_count(0)
     assert notebook.page.evaluate(_TOP, "line 20") == pytest.approx(before, abs=2)
+
+
+def test_the_line_in_sight_covers_nothing_that_has_the_focus(page: Page) -> None:
+    calls = [ev.ToolInputAvailable(f"c{number}", "weather", {"number": number}) for number in range(30)]
+    Run(page, [ev.Start(), *calls, *(ev.ToolOutputAvailable(call.tool_call_id, 1) for call in calls)])
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        page.wait_for_function(
+            """() => {
+                const [focused, foot] = [document.activeElement, document.querySelector(".tc-foot")];
+                return focused.matches("summary") &&
+                    focused.getBoundingClientRect().bottom <= foot.getBoundingClientRect().top;
+            }"""
+        )
+    assert page.evaluate("scrollY") > 0

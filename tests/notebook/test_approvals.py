@@ -131,7 +131,9 @@ def test_ask_holds_for_later_cells_once_it_is_set_and_for_the_notebooks_own_chat
     assert printed(kernel.run("%toolchat approve ask")) == "approve: ask\n"
     plain = "%%toolchat --model caller --new\nKeep it."
     assert "state: output-denied" in final(kernel.run(plain, react=Page(kernel, approved=False)))
-    messages = kernel.run("print(chat.send('Again.').calls[0].state.value)", typed=["y"])
+    messages = kernel.run("print(chat.send('Again.').calls[0].state.value)", react=Page(kernel, approved=True))
+    assert printed(messages) == "output-available\n"
+    messages = kernel.run("print(chat.send('Again.', display=False).calls[0].state.value)", typed=["y"])
     assert printed(messages).endswith("output-available\n")
     messages = kernel.run("print(chat.send('Again.').calls[0].state.value)", attended=False)
     assert printed(messages) == "output-denied\n"

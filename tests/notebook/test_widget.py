@@ -316,11 +316,28 @@ def test_while_a_person_is_asked_the_status_says_so_and_an_answer_by_nobody_is_n
     assert progress.standing == ["Tool weather called"]
     assert progress.apply(ev.ToolApprovalRequest("a", "c")) == ["Tool weather asks for approval"]
     assert progress.standing == ["Tool weather asks for approval"]
-    assert progress.text == "Waiting for you"
+    assert progress.text == "Waiting for you: weather"
     progress.apply(ev.ToolApprovalResponse("a", True))
     assert progress.text == "Calling weather…"
     assert progress.apply(ev.ToolApprovalRequest("b", "c", is_automatic=True)) == []
     assert progress.text == "Calling weather…"
+
+
+def test_the_calls_that_have_ended_are_counted_with_those_that_ended_badly() -> None:
+    progress = RunStatus()
+    counts = []
+    for event in (
+        ev.ToolInputAvailable("a", "f", {}),
+        ev.ToolOutputAvailable("a", 0.5, preliminary=True),
+        ev.ToolOutputAvailable("a", 1),
+        ev.ToolInputError("b", "f", {}, "no"),
+        ev.ToolInputAvailable("c", "f", {}),
+        ev.ToolOutputDenied("c"),
+    ):
+        progress.apply(event)
+        counts.append(progress.calls)
+    end = "3 calls done (1 denied, 1 failed)"
+    assert counts == ["", "", "1 call done", "2 calls done (1 failed)", "2 calls done (1 failed)", end]
 
 
 STATUSES: list[tuple[list[Event], str]] = [

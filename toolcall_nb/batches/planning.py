@@ -139,7 +139,9 @@ def _models(models: Any) -> dict[str, Any]:
 
 
 def _checked(model: Any, tools: ToolSource | None, settings: Mapping[str, Any]) -> Chat:
-    """Returns a chat with these settings. Raises `UsageError` for a setting that a chat does not have."""
+    """Returns a chat with these settings. Raises `UsageError` for a setting that a chat of a batch does not have."""
+    if settings.get("approval_mode") == "ask" and settings.get("ask_approval") is None:
+        raise UsageError("The runs of run_many show no cards, so they need someone to ask. Give ask_approval=….")
     try:
         return Chat(model, tools=tools, **settings)
     except TypeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from typing import Any, TypeVar, overload
 
 from msgspec.structs import replace
@@ -25,9 +25,11 @@ from toolcall_nb.chat.state import ChatState
 from toolcall_nb.chat.turn import Turn
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import MISSING, Event, Json
+from toolcall_nb.core.lazy_imports import port
 from toolcall_nb.core.transcript import FilePart, Message, ToolCall, Transcript
 from toolcall_nb.core.usage import read_usage
 from toolcall_nb.errors import UsageError
+from toolcall_nb.tools.ipython_shell import is_in_kernel
 from toolcall_nb.tools.schemas.parameters import WrongArguments
 
 _T = TypeVar("_T")
@@ -100,18 +102,20 @@ class Chat(ChatState):
         raise UsageError("No typed answer was given yet. Ask for one: chat.send(prompt, output=Report).")
 
     @overload
-    def send(self, prompt: str, *, files: Attachment = (), raises: bool = False) -> Message: ...
+    def send(self, prompt: str, *, files: Attachment = (), raises: bool = False, display: bool = True) -> Message: ...
 
     @overload
     def send(
-        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False
+        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False, display: bool = True
     ) -> TypedAnswer[_T]: ...
 
     @overload
-    def send(self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False) -> TypedAnswer[Any]: ...
+    def send(
+        self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False, display: bool = True
+    ) -> TypedAnswer[Any]: ...
 
     def send(
-        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False
+        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False, display: bool = True
     ) -> Message | TypedAnswer[Any]:
         """Runs one whole turn and returns the message that answers. ``files`` are as in `stream`.
 
@@ -122,10 +126,18 @@ class Chat(ChatState):
         whatever a tool's parameter may be (a dataclass, a TypedDict, a pydantic model, a msgspec Struct, ``list[str]``)
         or a JSON Schema as a dict. An answer that does not fit goes back to the model, with what is wrong, up to
         ``output_retries`` times. Raises `ModelError` if there is no answer that fits.
+
+        In a cell of a notebook, the turn is shown while it runs, with Stop and with questions for approval in its
+        cards; the returned value is not shown again in that cell. With ``display=False``, nothing is shown meanwhile.
         """
-        for _ in self.stream(prompt, files=files, output=output):
-            pass
+        self._run(lambda live: self.stream(prompt, live, files=files, output=output), display)
         return self._answer(output, raises)
+
+    def _run(self, turn: Callable[[Callable[[Event], None] | None], Iterable[Event]], display: bool) -> None:
+        """Runs a turn to its end; in a notebook, shows it if ``display`` is true."""
+        if not (display and is_in_kernel() and port("show_turn")(self, turn)):
+            for _ in turn(None):
+                pass
 
     def _answer(self, output: Any, raises: bool) -> Message | TypedAnswer[Any]:
         messages = self.transcript.messages
@@ -160,24 +172,31 @@ class Chat(ChatState):
         return self._turn.start(prompt, attached)
 
     @overload
-    async def asend(self, prompt: str, *, files: Attachment = (), raises: bool = False) -> Message: ...
+    async def asend(
+        self, prompt: str, *, files: Attachment = (), raises: bool = False, display: bool = True
+    ) -> Message: ...
 
     @overload
     async def asend(
-        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False
+        self, prompt: str, *, files: Attachment = (), output: type[_T], raises: bool = False, display: bool = True
     ) -> TypedAnswer[_T]: ...
 
     @overload
     async def asend(
-        self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False
+        self, prompt: str, *, files: Attachment = (), output: Any, raises: bool = False, display: bool = True
     ) -> TypedAnswer[Any]: ...
 
     async def asend(
-        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False
+        self, prompt: str, *, files: Attachment = (), output: Any = None, raises: bool = False, display: bool = True
     ) -> Message | TypedAnswer[Any]:
-        """Runs one whole turn beside the running event loop, and returns what `send` returns; see `astream`."""
-        async for _ in self.astream(prompt, files=files, output=output):
-            pass
+        """Runs one whole turn beside the running event loop, and shows and returns what `send` does; see `astream`."""
+
+        def turn(live: Callable[[Event], None]) -> Generator[Event, None, None]:
+            return self.stream(prompt, live, files=files, output=output)
+
+        if not (display and is_in_kernel() and await port("show_turn_async")(self, turn)):
+            async for _ in stream_async(turn, self.stop):
+                pass
         return self._answer(output, raises)
 
     def astream(self, prompt: str, *, files: Attachment = (), output: Any = None) -> AsyncGenerator[Event, None]:
@@ -189,10 +208,9 @@ class Chat(ChatState):
         """
         return stream_async(lambda live: self.stream(prompt, live, files=files, output=output), self.stop)
 
-    def retry(self) -> Message:
-        """Asks the last prompt again, in the place of its answer, and returns the new answer."""
-        for _ in self.stream_retry():
-            pass
+    def retry(self, *, display: bool = True) -> Message:
+        """Asks the last prompt again, in the place of its answer; shows and returns the new answer as `send` does."""
+        self._run(self.stream_retry, display)
         return self.transcript.messages[-1]
 
     def stream_retry(self, live: Callable[[Event], None] | None = None) -> Generator[Event, None, None]:

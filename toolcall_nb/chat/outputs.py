@@ -50,6 +50,10 @@ class TypedAnswer(Struct, Generic[_T], frozen=True):
     message: Message
     call: ToolCall
 
+    def _ipython_display_(self) -> None:
+        """Displays nothing where the message is on the screen; else leaves it to the bundle."""
+        self.message._ipython_display_()
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message, with the answer's card."""
         return self.message._repr_mimebundle_(include, exclude)

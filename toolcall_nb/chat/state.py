@@ -14,6 +14,7 @@ from toolcall_nb.approvals import APPROVAL_MODES, ApprovalMode, Approver, Rememb
 from toolcall_nb.chat.limits import SpendingLimits, TurnLimits
 from toolcall_nb.chat.outputs import OutputRequest
 from toolcall_nb.core.events import Data, Event, Finish, FinishStep, Object, to_dict
+from toolcall_nb.core.lazy_imports import port
 from toolcall_nb.core.recording import REPLY_END, REQUEST, Recording
 from toolcall_nb.core.reducer import TranscriptBuilder
 from toolcall_nb.core.transcript import ToolCalls, Transcript
@@ -21,6 +22,7 @@ from toolcall_nb.errors import UsageError
 from toolcall_nb.models import Model, model_name
 from toolcall_nb.models.base import changed_members, model_member, own_name
 from toolcall_nb.tools import Outcome, Registry, Tool, ToolSource, as_tools
+from toolcall_nb.tools.ipython_shell import ipython_shell, is_in_kernel
 
 
 class ChatState:
@@ -101,6 +103,13 @@ class ChatState:
         made = models.model(name_or_object, dialect=self.dialect, speed=self.speed)  # raises if it is no model
         self._model, self._made = name_or_object, ((self.dialect, self.speed), made)
         self._agent = made if model_member(made, "runs_own_tools") else None  # it keeps its run's state
+
+    @property
+    def approver(self) -> Approver | None:
+        """The approver of calls: ``ask_approval``, or else the person whose notebook's cell this code is."""
+        if self.ask_approval is None and is_in_kernel() and threading.current_thread() is threading.main_thread():
+            return lambda call: port("ask_in_notebook")(call, self, None, ipython_shell())
+        return self.ask_approval
 
     @property
     def model_name(self) -> str:
@@ -199,7 +208,7 @@ class ChatState:
                 raise UsageError(f"{name} is at least {least}, but is {number!r}.")
         if self.approval_mode not in APPROVAL_MODES:
             raise UsageError(f"approval_mode is 'auto', 'ask' or 'never', but is {self.approval_mode!r}.")
-        if self.approval_mode == "ask" and self.ask_approval is None:
+        if self.approval_mode == "ask" and self.approver is None:
             raise UsageError(
                 "approval_mode='ask' needs someone to ask. Give Chat(ask_approval=…), or use 'auto' or 'never'."
             )

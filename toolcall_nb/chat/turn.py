@@ -65,6 +65,7 @@ class Turn:
         self._usage = _TurnUsage()
         self._typed = TypedTurn(chat.output_request, chat.output_retries)
         self._limits = TurnLimits(chat.limits, chat.clock)
+        self._approver = chat.approver  # of the thread that asked for the turn
         self._reply: Reply | None = None
         self._has_begun = False
         self._has_ended = False
@@ -264,7 +265,7 @@ class Turn:
 
     def _gate(self) -> ApprovalGate:
         chat = self._chat
-        return ApprovalGate(chat.approval_mode, chat.ask_approval, chat.remembered_approvals)
+        return ApprovalGate(chat.approval_mode, self._approver, chat.remembered_approvals)
 
     def _reports(self, reply: Reply) -> Iterator[Event]:
         """The text that the dialect adds to the message when the calls of a reply have ended."""

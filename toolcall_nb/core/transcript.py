@@ -123,6 +123,11 @@ class Message(Value, frozen=True):
         unnamed = "The reply ended with an error that says nothing." if self.finish_reason == "error" else None
         return errors[-1] if errors else unnamed
 
+    def _ipython_display_(self) -> None:
+        """Displays nothing in the cell that has just shown the message live; else leaves it to the bundle."""
+        if not port("is_on_screen")(self):
+            raise NotImplementedError
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Shows the message in a cell as in a transcript."""
         return _saved_bundle(Transcript((self,)), include=include, exclude=exclude)

@@ -14,8 +14,6 @@ const TOKEN = `toolcall_nb-token ${location.pathname}`;
 /** jupyter-server-proxy passes a stream on as it comes only for exactly this type; it holds back all else to its end. */
 const STREAM = { Accept: "text/event-stream" };
 const NO_TOKEN = "This server demands its token. Open the address that it printed when it started, with #token=… at its end.";
-/** In pixels: a page that is scrolled this near to its end follows what is added. */
-const NEAR = 60;
 
 /** @param {string} id @returns {any} */
 const at = (id) => document.getElementById(id);
@@ -134,10 +132,8 @@ class ThreadModel {
     this.isNew = false;
     this.seq = step.seq;
     this.isDone = step.done === true;
-    const isNear = distanceToEnd() < NEAR;
     at("hint").hidden = true;
     this.handlers["msg:custom"]({ ...step, seq: this.base + step.seq });
-    if (isNear) requestAnimationFrame(() => scrollBy(0, distanceToEnd()));
     at("send").disabled = !this.isDone;
   }
 }
@@ -147,9 +143,6 @@ const fieldOf = (event, name) => event.split("\n").find((line) => line.startsWit
 
 /** @param {string} id of an event */
 const turnOf = (id) => id.split("-")[0];
-
-/** Returns how far the page could still be scrolled down. */
-const distanceToEnd = () => document.documentElement.scrollHeight - innerHeight - scrollY;
 
 /** @type {ThreadModel} */
 let model;

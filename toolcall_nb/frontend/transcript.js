@@ -346,12 +346,83 @@ class Pace {
   }
 }
 
+// question_notice.js
+
+const TITLE = "Waiting for you: ";
+const NOTIFY_AFTER_MS = 1000; // a question that is answered at once needs no notice
+const SHOWN_FOR_MS = 8000;
+
+const waiting = (/** @type {any} */ (globalThis)[Symbol.for("toolcall_nb waiting runs")] ??= new Set());
+
+class QuestionNotice {
+  constructor(run) {
+    this.run = run;
+    this.told = new Map();
+    this.titles = new MutationObserver(drawTitle); // a front end sets the title anew
+  }
+
+  update() {
+    const { run } = this;
+    const isWaiting = run.isAsking && run.views.size > 0;
+    if (isWaiting && !waiting.has(this)) this.titles.observe(document.head, { childList: true, subtree: true, characterData: true });
+    if (!isWaiting) this.titles.disconnect();
+    if (isWaiting) waiting.add(this);
+    else waiting.delete(this);
+    drawTitle();
+    const open = new Set(Object.values(run.asks).map(({ approval }) => approval));
+    for (const [approval, notification] of this.told) {
+      if (open.has(approval)) continue;
+      notification?.close();
+      this.told.set(approval, null);
+    }
+    for (const [node, ask] of Object.entries(run.asks)) {
+      if (this.told.has(ask.approval)) continue;
+      this.told.set(ask.approval, null);
+      setTimeout(() => this.#tell(node, ask), NOTIFY_AFTER_MS);
+    }
+  }
+
+  #tell(node, ask) {
+    const { run } = this;
+    if (run.asks[node]?.approval !== ask.approval) return;
+    const isInSight = run.viewsInPage.some((view) => view.isInSight);
+    const text = `${ask.name} asks whether it may run.`;
+    if (!isInSight) notifyInJupyterLab(run.connection?.widgetManager, text);
+    if (document.hidden && globalThis.Notification?.permission === "granted") {
+      this.told.set(ask.approval, new Notification(text, { tag: ask.approval })); // two pages show one
+    }
+  }
+}
+
+function drawTitle() {
+  const title = document.title.replaceAll(TITLE, "");
+  const shown = waiting.size ? TITLE + title : title;
+  if (document.title !== shown) document.title = shown;
+}
+
+function notifyInJupyterLab(manager, message) {
+  const { rendermime, context } = manager ?? {};
+  if (!rendermime || !context) return;
+  const link = element("span", "");
+  const show = { label: "Show", commandId: "docmanager:open", args: { path: context.path } };
+  link.dataset.commandlinkerCommand = "apputils:notify";
+  link.dataset.commandlinkerArgs = JSON.stringify({ message, type: "warning", options: { autoClose: SHOWN_FOR_MS, actions: [show] } });
+  link.hidden = true;
+  rendermime.trustHandler?.markTrusted(link);
+  document.body.append(link);
+  link.click();
+  link.remove();
+}
+
 // seen_parts.js
 
 const IN_VIEW = 0.95; // the fraction of an element; the rest is less than a line
 
 class SeenParts {
-  constructor(onChange) {
+  constructor(onChange, isCovered) {
+    this.onChange = onChange;
+    this.isCovered = isCovered;
+    this.inView = new Set();
     this.parts = new Map();
     this.ids = new WeakMap();
     this.seen = new Set();
@@ -359,17 +430,27 @@ class SeenParts {
     this.observer = new IntersectionObserver(
       (entries) => {
         for (const { target, intersectionRatio } of entries) {
-          if (intersectionRatio >= IN_VIEW) this.seen.add(/** @type {string} */ (this.ids.get(target)));
+          if (intersectionRatio >= IN_VIEW) this.inView.add(target);
+          else this.inView.delete(target);
         }
         this.hasBegun = true;
-        onChange();
+        this.look();
       },
       { threshold: IN_VIEW },
     );
   }
 
+  look() {
+    for (const part of this.inView) if (!this.isCovered(part)) this.seen.add(/** @type {string} */ (this.ids.get(part)));
+    this.onChange();
+  }
+
   watch(parts) {
-    for (const [id, part] of this.parts) if (parts.get(id) !== part) this.observer.unobserve(part);
+    for (const [id, part] of this.parts) {
+      if (parts.get(id) === part) continue;
+      this.observer.unobserve(part);
+      this.inView.delete(part);
+    }
     for (const [id, part] of parts) {
       if (this.parts.get(id) === part) continue;
       this.ids.set(part, id);
@@ -409,20 +490,21 @@ class ApprovalForm {
   run = button("Run edited", "tc-button-go", () => this.#approve());
   refuse = button("Deny", "tc-button-no", () => this.#deny());
   cancel = button("Cancel", "", () => this.#leave());
+  row = element("div", "tc-ask-row");
   scope = element("select", "tc-ask-scope");
   allow = element("label", "tc-ask-allow", "Allow ");
   unread = element("div", "tc-ask-unread"); // how much was not in view yet, and what to do about it
   count = element("div", "tc-ask-count");
   next = button("Show the next lines", "", () => this.#showNext());
   anyway = button("", "", () => this.#approve(true));
-  parts = new SeenParts(() => this.#drawUnread());
   isSent = false;
   isRead = false;
   mode = "ask";
 
-  constructor(ask, send) {
+  constructor(ask, send, isCovered) {
     this.ask = ask;
     this.send = send;
+    this.parts = new SeenParts(() => this.#drawUnread(), isCovered);
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", `May ${ask.name} run?`);
     this.root.dataset.lmSuppressShortcuts = "true"; // turns off JupyterLab's keyboard shortcuts (Enter, A, B, D D)
@@ -449,11 +531,10 @@ class ApprovalForm {
     this.editor.append(this.text);
     this.denial.append(this.reason);
     this.allow.append(this.scope);
-    const row = element("div", "tc-ask-row");
-    row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
+    this.row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
     this.unread.append(this.count, this.next, this.anyway);
     this.unread.hidden = true;
-    this.root.append(this.warning, this.editor, this.problem, this.denial, row, this.unread);
+    this.root.append(this.warning, this.editor, this.problem, this.denial, this.row, this.unread);
   }
 
   #setMode(mode, focus) {
@@ -565,6 +646,12 @@ class ApprovalForm {
     this.ask = ask;
     this.parts.watch(parts);
     this.#drawUnread();
+  }
+
+  show() {
+    this.root.scrollIntoView({ block: "nearest" });
+    this.row.scrollIntoView({ block: "nearest" });
+    [this.approve, this.run, this.refuse].find((each) => !each.hidden)?.focus({ preventScroll: true });
   }
 
   close() {
@@ -691,7 +778,7 @@ const AWAY = "Not connected to the kernel: this may be old";
 const RESTORED = "Back after a reload; %toolchat show saves it";
 
 class Footer {
-  constructor(run, folds) {
+  constructor(run, folds, goThere) {
     this.run = run;
     this.folds = folds;
     this.info = element("span", "tc-foot-info");
@@ -702,10 +789,13 @@ class Footer {
     this.stop.type = "button";
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
+    this.lead = element("button", "tc-lead");
+    this.lead.type = "button";
+    this.lead.addEventListener("click", goThere);
     this.root = element("div", "tc-foot");
     this.root.tabIndex = -1;
     this.stopHint = element("span", "tc-foot-stop-hint");
-    this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
+    this.root.append(this.info, this.status, this.time, this.stopHint, this.lead, this.stop);
   }
 
   get isLive() {
@@ -718,10 +808,24 @@ class Footer {
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
     const isStopShown = this.isLive && stopHint === "" && seq >= 0; // before its first state, a run cannot be stopped
-    if (!isStopShown && document.activeElement === this.stop) this.root.focus({ preventScroll: true }); // a hidden button loses it
-    this.stop.hidden = !isStopShown;
+    this.#hide(this.stop, !isStopShown);
     setText(this.stopHint, this.isLive ? stopHint : "");
-    this.root.classList.toggle("tc-busy", this.isLive);
+    this.root.classList.toggle("tc-busy", this.isLive && !this.run.isAsking);
+  }
+
+  drawLead(place, isAtEnd) {
+    this.root.classList.toggle("tc-stuck", !isAtEnd && !this.run.done);
+    if (place) setText(this.lead, place);
+    this.#hide(this.lead, !place || this.run.done);
+  }
+
+  #hide(button, isHidden) {
+    if (isHidden && document.activeElement === button) this.root.focus({ preventScroll: true }); // a hidden button loses it
+    button.hidden = isHidden;
+  }
+
+  covers(part) {
+    return part.getBoundingClientRect().bottom > this.root.getBoundingClientRect().top + 1;
   }
 
   #drawInfo() {
@@ -1064,27 +1168,103 @@ function select(root, text, selection) {
 
 const ROWS = ".tc, .tc-turn, .tc-said, .tc-group, .tc-text, .tc-call, .tc-call > details"; // blocks below each other
 
-function anchorScroll(view, root) {
-  const scroller = view.isConnected ? scrollerOf(view) : null;
-  if (!scroller) return null;
-  const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
-  const { top, bottom } = view.getBoundingClientRect();
-  if (top >= edge) return null;
-  const isAbove = bottom <= edge; // then the content below moves with the view's lower end
-  const marks = isAbove ? [] : marksAt(root, edge);
-  const tops = marks.map((mark) => mark.getBoundingClientRect().top);
-  return {
-    keep() {
-      const kept = marks.findLastIndex((mark) => mark.isConnected && mark.checkVisibility());
-      if (kept < 0 && !isAbove) return;
-      const moved = isAbove ? view.getBoundingClientRect().bottom - bottom : marks[kept].getBoundingClientRect().top - tops[kept];
-      if (Math.abs(moved) >= 1) scroller.scrollTop += moved;
-    },
-  };
+class ReaderPlace {
+  constructor(view, root, onMove) {
+    this.view = view;
+    this.root = root;
+    this.isAtEnd = true; // the view's end is in sight, or above
+    this.isFollowing = false;
+    this.isLaidOut = false; // until then, what the view holds is no news
+    this.scrollTop = 0; // of the scroller, when it was looked at last
+    this.marks = [];
+    this.resizes = new ResizeObserver(() => {
+      this.isLaidOut = true;
+      this.keep(); // also in the course of an animation
+      requestAnimationFrame(onMove); // it may change the size again
+    });
+    this.resizes.observe(view);
+    this.noteScroll = (/** @type {Event} */ { target }) => {
+      if (target instanceof Node && view.contains(target)) return; // what scrolls may be outside of the shadow root that holds the view
+      this.#noteScroll();
+      onMove();
+    };
+    document.addEventListener("scroll", this.noteScroll, { capture: true, passive: true }); // it does not bubble
+    view.addEventListener("click", () => this.#holdStill(), true);
+  }
+
+  close() {
+    this.resizes.disconnect();
+    document.removeEventListener("scroll", this.noteScroll, { capture: true });
+  }
+
+  note() {
+    const area = this.#area;
+    const { top, bottom } = this.view.getBoundingClientRect();
+    this.isAtEnd = !area || bottom <= area.bottom + 1; // heights are not whole numbers
+    if (area && this.isAtEnd && bottom > area.top && this.isLaidOut) this.isFollowing = true;
+    const rows = area && top < area.top ? (bottom <= area.top ? [this.view] : rowsAt(this.root, area.top)) : [];
+    this.marks = rows.map((element) => ({ element, ...edgesOf(element) }));
+  }
+
+  keep() {
+    const area = this.#area;
+    if (!area) return;
+    const below = this.view.getBoundingClientRect().bottom - area.bottom;
+    const moved = this.isFollowing && below > 0 ? below : this.#moved(area);
+    if (Math.abs(moved) >= 1) area.scroller.scrollTop += moved;
+    this.isAtEnd = below - moved <= 1;
+  }
+
+  goToEnd() {
+    this.view.scrollIntoView({ block: "end" });
+    this.note();
+  }
+
+  isInSight(element) {
+    const area = this.#area;
+    const { top, bottom } = element.getBoundingClientRect();
+    return area !== null && bottom > area.top && top < area.bottom;
+  }
+
+  #noteScroll() {
+    const scrollTop = this.#area?.scroller.scrollTop ?? 0;
+    if (scrollTop < this.scrollTop) this.isFollowing = false;
+    this.scrollTop = scrollTop;
+    this.note();
+  }
+
+  #holdStill() {
+    this.note();
+    this.isFollowing = false;
+  }
+
+  #moved(area) {
+    const mark = this.marks.findLast(({ element }) => element.isConnected && element.checkVisibility());
+    if (!mark) return 0;
+    const { top, bottom } = edgesOf(mark.element);
+    const seenBottom = Math.min(mark.bottom, area.bottom);
+    const isCutOff = mark.top < area.top && mark.top + (bottom - top) < seenBottom && bottom - top < mark.bottom - mark.top;
+    return isCutOff || mark.element === this.view ? bottom - seenBottom : top - mark.top;
+  }
+
+  get #area() {
+    if ("vscodeThemeKind" in document.body.dataset) return null;
+    const scroller = this.view.isConnected && this.view.getClientRects().length ? scrollerOf(this.view) : null;
+    if (!scroller) return null;
+    const below = parseFloat(getComputedStyle(this.view).scrollMarginBottom); // something else covers that
+    if (scroller === document.scrollingElement) return { scroller, top: 0, bottom: innerHeight - below };
+    const { top } = scroller.getBoundingClientRect();
+    return { scroller, top, bottom: top + scroller.clientHeight - below };
+  }
 }
 
-function marksAt(root, edge) {
-  const marks = [root];
+function edgesOf(element) {
+  const { top, bottom } = element.getBoundingClientRect();
+  return { top, bottom };
+}
+
+function rowsAt(root, edge) {
+  const rows = [root];
   for (let last = root; last.matches(ROWS); ) {
     let [from, to] = [0, last.children.length];
     while (from < to) {
@@ -1094,10 +1274,10 @@ function marksAt(root, edge) {
     }
     last = last.children[from];
     if (!last) break;
-    marks.push(last);
+    rows.push(last);
     if (last.getBoundingClientRect().top >= edge) break;
   }
-  return marks;
+  return rows;
 }
 
 function scrollerOf(within) {
@@ -1117,7 +1297,7 @@ class View {
   constructor(run, host) {
     this.run = run;
     this.folds = new Folds();
-    this.footer = new Footer(run, this.folds);
+    this.footer = new Footer(run, this.folds, () => this.#goToLead());
     this.root = element("div", ROOT_CLASS);
     this.voice = element("div", "tc-voice");
     this.live = element("div", `${RUN_CLASS} tc-view`);
@@ -1132,6 +1312,7 @@ class View {
     this.position = null;
     this.settleFarTurns = null;
     this.savePosition = () => this.#savePosition();
+    this.place = new ReaderPlace(this.live, this.root, () => this.#noteMove());
     this.#build(host);
     this.touch(run.tree.nodes.keys());
     this.draw();
@@ -1151,6 +1332,7 @@ class View {
     cancelAnimationFrame(this.frame);
     clearInterval(this.timer);
     this.elements.close();
+    this.place.close();
     document.removeEventListener("selectionchange", this.savePosition);
     this.settleFarTurns?.();
     if (this.position) restorePosition(this.position, this.root);
@@ -1181,7 +1363,7 @@ class View {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    const anchor = anchorScroll(this.live, this.root);
+    this.place.note();
     const ids = [...this.touched];
     this.touched.clear();
     if (ids.length) this.detached.end(); // elements are placed among those that are in the page
@@ -1191,7 +1373,8 @@ class View {
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
-    anchor?.keep();
+    if (this.place.marks.length || this.run.done) this.place.keep(); // else once the page knows the new size
+    this.#drawLead();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
     if (this.settleFarTurns && !this.position) this.detached.begin(this.elements.farGroups, this.elements.heights);
@@ -1249,7 +1432,7 @@ class View {
   }
 
   #addForm(id, ask, card) {
-    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer));
+    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer), (part) => this.footer.covers(part));
     this.elements.owned.set(form.root, id);
     this.forms.set(id, form);
     card.append(form.root);
@@ -1266,6 +1449,29 @@ class View {
       if (element) parts.set(line, element);
     }
     return parts;
+  }
+
+  get isInSight() {
+    return this.place.isInSight(this.live);
+  }
+
+  get #hiddenForm() {
+    return [...this.forms.values()].find(({ row }) => !this.place.isInSight(row) || this.footer.covers(row));
+  }
+
+  #drawLead() {
+    this.footer.drawLead(this.#hiddenForm ? "Show question" : this.place.isAtEnd ? "" : "Latest", this.place.isAtEnd);
+  }
+
+  #goToLead() {
+    const form = this.#hiddenForm;
+    if (form) form.show();
+    else this.place.goToEnd();
+  }
+
+  #noteMove() {
+    for (const form of this.forms.values()) form.parts.look();
+    this.#drawLead();
   }
 
   #noteToggle(details) {
@@ -1316,6 +1522,7 @@ class LiveRun {
     this.choices = new Map();
     this.asks = {};
     this.views = new Set();
+    this.notice = new QuestionNotice(this);
     this.announcement = ""; // the last one
     this.unspoken = ""; // an announcement that waits for a view to speak it
     this.askedAt = -Infinity; // when the page asked for everything
@@ -1324,6 +1531,10 @@ class LiveRun {
 
   get viewsInPage() {
     return [...this.views].filter((view) => view.live.isConnected);
+  }
+
+  get isAsking() {
+    return Object.keys(this.asks).length > 0;
   }
 
   attach(model) {
@@ -1339,11 +1550,13 @@ class LiveRun {
     this.views.add(view);
     this.connection?.send({ type: "view" });
     this.connection?.listen();
+    this.notice.update();
     if (this.done) this.#seekFinal();
     setTimeout(() => this.#speak(), SPEAK_MS);
     return () => {
       this.views.delete(view);
       this.connection?.listen();
+      this.notice.update();
       view.close();
     };
   }
@@ -1395,6 +1608,7 @@ class LiveRun {
     if (step.stop_hint !== undefined) this.stopHint = step.stop_hint;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
+    this.notice.update();
     this.#redrawClocks(this.clocks.apply(step));
     if (!this.done) return;
     this.#redrawClocks(this.clocks.freeze());
@@ -1428,6 +1642,7 @@ class LiveRun {
       this.done = true;
       this.isCut = how === "lost";
       this.asks = {};
+      this.notice.update();
       this.status = ENDINGS[how];
       this.#redrawClocks(this.clocks.freeze());
       this.touchViews();

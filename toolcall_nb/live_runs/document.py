@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.call_states import CALL_ENDS
+from toolcall_nb.core.call_states import CALL_ENDS, END_STATES
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event
 from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.render.run_footer import USAGE_FOLD
@@ -104,7 +104,7 @@ class LiveDocument:
         self._opened_nodes: dict[str, bool] = {}
         self._cards: dict[str, str] = {}  # the node of each call's card
         self._asks: dict[str, ApprovalForm] = {}  # by node
-        self._info = info
+        self._name = self._info = info
         self._foot = ""
         self._stop_hint = ""
         self._done = False
@@ -134,6 +134,8 @@ class LiveDocument:
             self._draw(event)
             if cls in _TIMED:
                 self._set_clocks(event)
+            if cls in END_STATES:
+                self._info = " · ".join(filter(None, (self._name, self._status.calls)))
             return self._has_news()
 
     def recall(self, events: Iterable[Event]) -> None:

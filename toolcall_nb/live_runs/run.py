@@ -97,6 +97,8 @@ class Run:
         self._info = info
         self.display: RunDisplay
         """The display that was given to `play`."""
+        self.error: Exception | None = None
+        """What the source has raised."""
         self._last: Event | None = None
         self._has_failed = False
         self._thread: threading.Thread | None = None
@@ -111,6 +113,11 @@ class Run:
     def is_running(self) -> bool:
         """Whether it goes on, in this thread or in the background."""
         return self._thread is not None and not self._ended.is_set()
+
+    @property
+    def has_other_thread(self) -> bool:
+        """Whether it plays, or has played, in another thread than this one."""
+        return self._thread not in (None, threading.current_thread())
 
     def is_around(self) -> bool:
         """Whether a tool of this run runs the calling code, in its own thread or in one that it has started."""
@@ -180,7 +187,7 @@ class Run:
 
     def join(self) -> None:
         """Waits until a run in a new thread has ended and its display is closed."""
-        if self._thread is not None and self._thread is not threading.current_thread():
+        if self._thread is not None and self.has_other_thread:
             self._thread.join()
 
     def _drain(self, interrupts: ThreadInterrupts) -> None:
@@ -198,6 +205,7 @@ class Run:
                 self._show(ev.Abort(reason="interrupted"))
         except Exception as error:
             interrupts.are_held = True
+            self.error = error
             if not isinstance(error, ToolcallError):
                 _log.exception("The run ended with an error that should have been an event")
             self._show(ev.Error(str(error) or type(error).__name__))

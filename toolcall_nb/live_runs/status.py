@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS, END_STATES, State
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.invisible_characters import escape_invisible
+from toolcall_nb.render.value_lines import format_count
 
 _MAX_NAME = 60
 _MAX_WORDS = 200
@@ -36,7 +38,9 @@ _PAUSES = frozenset({ev.TextEnd, ev.FinishStep, ev.Finish})
 
 
 class RunStatus:
-    """Follows a run: `text` is what goes on now, and `apply` returns what is to be announced to a screen reader.
+    """Follows a run: `text` is what goes on now, `calls` is how many calls have ended, and how.
+
+    `apply` returns what is to be announced to a screen reader.
 
     Only boundaries are announced: nobody could follow all events read aloud. The words of an `events.Status` stand
     until they are taken back, or until something begins or ends that they cannot be about.
@@ -49,6 +53,7 @@ class RunStatus:
         self._asked: dict[str, str] = {}  # calls by approval
         self._open: dict[str, str] = {}  # names by call id
         self._running: set[str] = set()  # the open calls whose tools were started
+        self._ends: Counter[State] = Counter()
         self._role: str | None = None
 
     @property
@@ -57,7 +62,7 @@ class RunStatus:
         if self._is_over:
             return ""
         if self._asked:
-            return "Waiting for you"
+            return f"Waiting for you: {_listed(map(self._name, self._asked.values()))}"
         if self._words:
             return self._words
         if self._running and (running := [name for call, name in self._open.items() if call in self._running]):
@@ -65,6 +70,15 @@ class RunStatus:
         if self._is_writing:
             return "Writing…"
         return f"Calling {_listed(self._open.values())}…" if self._open else "Thinking…"
+
+    @property
+    def calls(self) -> str:
+        """The calls that have ended, as ``3 calls done (1 failed)``; empty if there is none."""
+        if not self._ends:
+            return ""
+        bad_ends = {end: count for end, count in self._ends.items() if end is not State.OUTPUT_AVAILABLE}
+        words = ", ".join(f"{count:,} {_END_WORDS[end]}" for end, count in sorted(bad_ends.items()))
+        return f"{format_count(self._ends.total(), 'calls')} done" + (f" ({words})" if words else "")
 
     @property
     def standing(self) -> list[str]:
@@ -109,6 +123,7 @@ class RunStatus:
                 pass
             case _ if isinstance(event, CALL_ENDS):
                 begun = self._begin(event) if isinstance(event, ev.ToolInputError) else []
+                self._ends[END_STATES[type(event)]] += 1
                 ended = f"Tool {self._name(event.tool_call_id)} {_END_WORDS[END_STATES[type(event)]]}"
                 self._forget(event.tool_call_id)
                 return [*begun, ended]

@@ -9,6 +9,8 @@
     environment.py        whether code runs in a notebook with a person, in one without, in a callback, or in a terminal
     run_displays.py       the display of a run for each of these, and who is asked whether a call may run;
                           live_display.py is the live one, on widget.py
+    cell_turns.py         shows the turns that a cell runs by `Chat.send` and its like; shown_values.py keeps their
+                          values from being displayed a second time
     first_run.py          lets the first run of a kernel start without delay
     early_messages.py     hands a page's messages to a run while the kernel is busy
     output_widgets.py     runs that are displayed in an Output widget of ipywidgets

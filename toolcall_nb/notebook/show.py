@@ -14,9 +14,10 @@ from toolcall_nb.core import events as ev
 from toolcall_nb.core.transcript import Transcript
 from toolcall_nb.core.usage import answering_model
 from toolcall_nb.live_runs.run import Run, Stoppable
-from toolcall_nb.notebook.cell_outputs import MarimoOutput, running_marimo_cell
+from toolcall_nb.notebook.cell_outputs import MarimoOutput
 from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.run_displays import make_display
+from toolcall_nb.notebook.shown_values import running_cell
 from toolcall_nb.redaction.masked_logging import logger
 from toolcall_nb.render.run_footer import info_line
 from toolcall_nb.render.saved_output import saved_bundle
@@ -77,7 +78,7 @@ class ShowHandle:
         self._transcript = transcript
         self._task = task
         self._on_wait = on_wait
-        self._cell = _cell()
+        self._cell = running_cell()
 
     def __repr__(self) -> str:
         return f"<ShowHandle: {self.transcript!r}>"
@@ -87,12 +88,12 @@ class ShowHandle:
 
     def _ipython_display_(self) -> None:
         """Displays the transcript, except in the cell that made it: there it is displayed already."""
-        if self._cell is None or self._cell != _cell():
+        if self._cell is None or self._cell != running_cell():
             put(self.transcript)
 
     def _display_(self) -> Any:
         """Returns what marimo displays in place of all that the cell has shown: the same again, or the transcript."""
-        is_shown = self._cell is not None and self._cell is _cell()
+        is_shown = self._cell is not None and self._cell is running_cell()
         return self._cell.output.stack() if is_shown else self.transcript
 
     @property
@@ -233,10 +234,3 @@ def _warn_if_unfinished(task: asyncio.Task[None]) -> None:
 def _info(name: str, transcript: Transcript) -> str:
     """Returns the line below the stream, with the model that answered, or else the stream's name."""
     return info_line(answering_model(transcript.messages) or name, transcript)
-
-
-def _cell() -> Any:
-    """Returns what stands for the run of the running cell: IPython's number of it, or marimo's object. Else None."""
-    if find_environment(ipython_shell()) is Environment.MARIMO:
-        return running_marimo_cell()[1]
-    return getattr(ipython_shell(), "execution_count", None)

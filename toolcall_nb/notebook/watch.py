@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from toolcall_nb.watching.session import WatchSession
 
 
+open_watches: set[WatchedRun] = set()
+"""The watches whose blocks run now."""
+
 _NAME = "watched"
 _VARIABLE = "watched"
 _AWAITS = (
@@ -84,6 +87,7 @@ class WatchedRun:
             environment, info=_NAME, on_stop=lambda: interrupt_thread(body), timings={}, is_background=True
         )
         self._session.begin(self._provider)
+        open_watches.add(self)
         self._is_foreground = environment is Environment.STATIC
         if not self._is_foreground:
             self._run.play_in_background(self._display)
@@ -93,6 +97,7 @@ class WatchedRun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._run is not None
+        open_watches.discard(self)
         self._session.end("interrupted" if isinstance(error, KeyboardInterrupt) else None)
         if self._is_foreground:
             self._run.play(self._display)

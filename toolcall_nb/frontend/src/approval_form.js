@@ -28,21 +28,22 @@ export class ApprovalForm {
   run = button("Run edited", "tc-button-go", () => this.#approve());
   refuse = button("Deny", "tc-button-no", () => this.#deny());
   cancel = button("Cancel", "", () => this.#leave());
+  row = element("div", "tc-ask-row");
   scope = element("select", "tc-ask-scope");
   allow = element("label", "tc-ask-allow", "Allow ");
   unread = element("div", "tc-ask-unread"); // how much was not in view yet, and what to do about it
   count = element("div", "tc-ask-count");
   next = button("Show the next lines", "", () => this.#showNext());
   anyway = button("", "", () => this.#approve(true));
-  parts = new SeenParts(() => this.#drawUnread());
   isSent = false;
   isRead = false;
   mode = "ask";
 
-  /** @param {Ask} ask @param {(answer: object) => void} send */
-  constructor(ask, send) {
+  /** @param {Ask} ask @param {(answer: object) => void} send @param {(part: Element) => boolean} isCovered whether something lies over a part of the call */
+  constructor(ask, send, isCovered) {
     this.ask = ask;
     this.send = send;
+    this.parts = new SeenParts(() => this.#drawUnread(), isCovered);
     this.root.setAttribute("role", "group");
     this.root.setAttribute("aria-label", `May ${ask.name} run?`);
     this.root.dataset.lmSuppressShortcuts = "true"; // turns off JupyterLab's keyboard shortcuts (Enter, A, B, D D)
@@ -70,11 +71,10 @@ export class ApprovalForm {
     this.editor.append(this.text);
     this.denial.append(this.reason);
     this.allow.append(this.scope);
-    const row = element("div", "tc-ask-row");
-    row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
+    this.row.append(this.approve, this.edit, this.deny, this.run, this.refuse, this.cancel, this.allow);
     this.unread.append(this.count, this.next, this.anyway);
     this.unread.hidden = true;
-    this.root.append(this.warning, this.editor, this.problem, this.denial, row, this.unread);
+    this.root.append(this.warning, this.editor, this.problem, this.denial, this.row, this.unread);
   }
 
   /** @param {"ask" | "edit" | "deny"} mode @param {HTMLElement} [focus] */
@@ -200,6 +200,13 @@ export class ApprovalForm {
     this.ask = ask;
     this.parts.watch(parts);
     this.#drawUnread();
+  }
+
+  /** Brings the question into sight, and the focus to it. */
+  show() {
+    this.root.scrollIntoView({ block: "nearest" });
+    this.row.scrollIntoView({ block: "nearest" });
+    [this.approve, this.run, this.refuse].find((each) => !each.hidden)?.focus({ preventScroll: true });
   }
 
   close() {

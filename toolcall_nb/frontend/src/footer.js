@@ -6,10 +6,13 @@ const RESTORED = "Back after a reload; %toolchat show saves it";
 
 /** @typedef {import("./folds.js").Folds} Folds @typedef {import("./live_run.js").LiveRun} LiveRun */
 
-/** The line below a run: model and usage, the current status, the time, and the Stop button. */
+/**
+ * The line below a run: model and usage, the current status, the time, and the Stop button. While any part of a live run is
+ * in sight, it is too (ask.css), with a button that leads to the question that waits, or to the end.
+ */
 export class Footer {
-  /** @param {LiveRun} run @param {Folds} folds */
-  constructor(run, folds) {
+  /** @param {LiveRun} run @param {Folds} folds @param {() => void} goThere what the button does that leads out of this place */
+  constructor(run, folds, goThere) {
     this.run = run;
     this.folds = folds;
     /** @type {Element} */
@@ -21,10 +24,13 @@ export class Footer {
     this.stop.type = "button";
     this.stop.title = "Stop this run";
     this.stop.addEventListener("click", () => run.stop());
+    this.lead = element("button", "tc-lead");
+    this.lead.type = "button";
+    this.lead.addEventListener("click", goThere);
     this.root = element("div", "tc-foot");
     this.root.tabIndex = -1;
     this.stopHint = element("span", "tc-foot-stop-hint");
-    this.root.append(this.info, this.status, this.time, this.stopHint, this.stop);
+    this.root.append(this.info, this.status, this.time, this.stopHint, this.lead, this.stop);
   }
 
   get isLive() {
@@ -37,10 +43,27 @@ export class Footer {
     const words = done && isRestored && !status ? RESTORED : status;
     setText(this.status, isAway && !done ? AWAY : words);
     const isStopShown = this.isLive && stopHint === "" && seq >= 0; // before its first state, a run cannot be stopped
-    if (!isStopShown && document.activeElement === this.stop) this.root.focus({ preventScroll: true }); // a hidden button loses it
-    this.stop.hidden = !isStopShown;
+    this.#hide(this.stop, !isStopShown);
     setText(this.stopHint, this.isLive ? stopHint : "");
-    this.root.classList.toggle("tc-busy", this.isLive);
+    this.root.classList.toggle("tc-busy", this.isLive && !this.run.isAsking);
+  }
+
+  /** Shows the button that leads elsewhere. @param {string} place empty: the reader is there @param {boolean} isAtEnd of the run */
+  drawLead(place, isAtEnd) {
+    this.root.classList.toggle("tc-stuck", !isAtEnd && !this.run.done);
+    if (place) setText(this.lead, place);
+    this.#hide(this.lead, !place || this.run.done);
+  }
+
+  /** @param {HTMLElement} button @param {boolean} isHidden */
+  #hide(button, isHidden) {
+    if (isHidden && document.activeElement === button) this.root.focus({ preventScroll: true }); // a hidden button loses it
+    button.hidden = isHidden;
+  }
+
+  /** Whether the line lies over an element. @param {Element} part of the run */
+  covers(part) {
+    return part.getBoundingClientRect().bottom > this.root.getBoundingClientRect().top + 1;
   }
 
   /** Shows the line as text; at the end as the kernel's HTML, which may have the usage folded under it. */

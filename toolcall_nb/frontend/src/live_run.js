@@ -4,6 +4,7 @@ import { element } from "./dom.js";
 import { NodeTree } from "./node_tree.js";
 import { Pace } from "./pace.js";
 import { warn } from "./protocol.js";
+import { QuestionNotice } from "./question_notice.js";
 import { View } from "./view.js";
 
 const SYNC_AGAIN_MS = 5000;
@@ -35,6 +36,7 @@ export class LiveRun {
     this.asks = {};
     /** @type {Set<View>} */
     this.views = new Set();
+    this.notice = new QuestionNotice(this);
     this.announcement = ""; // the last one
     this.unspoken = ""; // an announcement that waits for a view to speak it
     this.askedAt = -Infinity; // when the page asked for everything
@@ -45,6 +47,11 @@ export class LiveRun {
   /** The views that are in the page; JupyterLab may take one out and keep it. */
   get viewsInPage() {
     return [...this.views].filter((view) => view.live.isConnected);
+  }
+
+  /** Whether the run waits for an answer to a question. */
+  get isAsking() {
+    return Object.keys(this.asks).length > 0;
   }
 
   /** @param {Model} model */
@@ -62,11 +69,13 @@ export class LiveRun {
     this.views.add(view);
     this.connection?.send({ type: "view" });
     this.connection?.listen();
+    this.notice.update();
     if (this.done) this.#seekFinal();
     setTimeout(() => this.#speak(), SPEAK_MS);
     return () => {
       this.views.delete(view);
       this.connection?.listen();
+      this.notice.update();
       view.close();
     };
   }
@@ -124,6 +133,7 @@ export class LiveRun {
     if (step.stop_hint !== undefined) this.stopHint = step.stop_hint;
     if (step.done !== undefined) this.done = step.done;
     if (step.asks !== undefined) this.asks = step.asks;
+    this.notice.update();
     this.#redrawClocks(this.clocks.apply(step));
     if (!this.done) return;
     this.#redrawClocks(this.clocks.freeze());
@@ -166,6 +176,7 @@ export class LiveRun {
       this.done = true;
       this.isCut = how === "lost";
       this.asks = {};
+      this.notice.update();
       this.status = ENDINGS[how];
       this.#redrawClocks(this.clocks.freeze());
       this.touchViews();

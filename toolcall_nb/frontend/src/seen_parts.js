@@ -5,8 +5,12 @@ const IN_VIEW = 0.95; // the fraction of an element; the rest is less than a lin
  * takes into account all boxes that scroll or clip, folds, the window, and the frame that contains the page.
  */
 export class SeenParts {
-  /** @param {() => void} onChange */
-  constructor(onChange) {
+  /** @param {() => void} onChange @param {(part: Element) => boolean} isCovered whether something else lies over a part */
+  constructor(onChange, isCovered) {
+    this.onChange = onChange;
+    this.isCovered = isCovered;
+    /** @type {Set<Element>} */
+    this.inView = new Set();
     /** @type {Map<string, Element>} */
     this.parts = new Map();
     /** @type {WeakMap<Element, string>} */
@@ -17,18 +21,29 @@ export class SeenParts {
     this.observer = new IntersectionObserver(
       (entries) => {
         for (const { target, intersectionRatio } of entries) {
-          if (intersectionRatio >= IN_VIEW) this.seen.add(/** @type {string} */ (this.ids.get(target)));
+          if (intersectionRatio >= IN_VIEW) this.inView.add(target);
+          else this.inView.delete(target);
         }
         this.hasBegun = true;
-        onChange();
+        this.look();
       },
       { threshold: IN_VIEW },
     );
   }
 
+  /** Notes the parts in view that nothing covers now. Called also when that may have changed. */
+  look() {
+    for (const part of this.inView) if (!this.isCovered(part)) this.seen.add(/** @type {string} */ (this.ids.get(part)));
+    this.onChange();
+  }
+
   /** @param {Map<string, Element>} parts by their ids, in order */
   watch(parts) {
-    for (const [id, part] of this.parts) if (parts.get(id) !== part) this.observer.unobserve(part);
+    for (const [id, part] of this.parts) {
+      if (parts.get(id) === part) continue;
+      this.observer.unobserve(part);
+      this.inView.delete(part);
+    }
     for (const [id, part] of parts) {
       if (this.parts.get(id) === part) continue;
       this.ids.set(part, id);

@@ -8,7 +8,7 @@ import { Footer } from "./footer.js";
 import { NodeElements } from "./node_elements.js";
 import { CARD, ROOT, ROOT_CLASS, RUN_CLASS, USAGE_FOLD } from "./protocol.js";
 import { readPosition, restorePosition } from "./reader_position.js";
-import { anchorScroll } from "./scroll_anchor.js";
+import { ReaderPlace } from "./scroll_anchor.js";
 
 const TICK_MS = 100;
 const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/shown_states.py
@@ -22,7 +22,7 @@ export class View {
   constructor(run, host) {
     this.run = run;
     this.folds = new Folds();
-    this.footer = new Footer(run, this.folds);
+    this.footer = new Footer(run, this.folds, () => this.#goToLead());
     this.root = element("div", ROOT_CLASS);
     this.voice = element("div", "tc-voice");
     this.live = element("div", `${RUN_CLASS} tc-view`);
@@ -43,6 +43,7 @@ export class View {
     /** @type {(() => void) | null} what is left to do for the static output's far turns */
     this.settleFarTurns = null;
     this.savePosition = () => this.#savePosition();
+    this.place = new ReaderPlace(this.live, this.root, () => this.#noteMove());
     this.#build(host);
     this.touch(run.tree.nodes.keys());
     this.draw();
@@ -63,6 +64,7 @@ export class View {
     cancelAnimationFrame(this.frame);
     clearInterval(this.timer);
     this.elements.close();
+    this.place.close();
     document.removeEventListener("selectionchange", this.savePosition);
     this.settleFarTurns?.();
     if (this.position) restorePosition(this.position, this.root);
@@ -98,7 +100,7 @@ export class View {
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
-    const anchor = anchorScroll(this.live, this.root);
+    this.place.note();
     const ids = [...this.touched];
     this.touched.clear();
     if (ids.length) this.detached.end(); // elements are placed among those that are in the page
@@ -108,7 +110,8 @@ export class View {
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
     if (this.run.isCut) this.#closeCalls(OPEN, "interrupted", "Interrupted");
     else if (!this.run.connection && this.run.done) this.#closeCalls(GOING_ON, "called", "Called");
-    anchor?.keep();
+    if (this.place.marks.length || this.run.done) this.place.keep(); // else once the page knows the new size
+    this.#drawLead();
     this.#savePosition();
     if (this.#awaitsStaticOutput) this.settleFarTurns ??= skipInStaticOutput(this.live, this.elements.farTurns);
     if (this.settleFarTurns && !this.position) this.detached.begin(this.elements.farGroups, this.elements.heights);
@@ -176,7 +179,7 @@ export class View {
 
   /** @param {string} id @param {Ask} ask @param {Element} card */
   #addForm(id, ask, card) {
-    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer));
+    const form = new ApprovalForm(ask, (answer) => this.run.answer(answer), (part) => this.footer.covers(part));
     this.elements.owned.set(form.root, id);
     this.forms.set(id, form);
     card.append(form.root);
@@ -198,6 +201,31 @@ export class View {
   }
 
   // The reader
+
+  /** Whether any part of the run is in sight, and so the line that tells how it stands. */
+  get isInSight() {
+    return this.place.isInSight(this.live);
+  }
+
+  /** The first question whose buttons are out of sight. */
+  get #hiddenForm() {
+    return [...this.forms.values()].find(({ row }) => !this.place.isInSight(row) || this.footer.covers(row));
+  }
+
+  #drawLead() {
+    this.footer.drawLead(this.#hiddenForm ? "Show question" : this.place.isAtEnd ? "" : "Latest", this.place.isAtEnd);
+  }
+
+  #goToLead() {
+    const form = this.#hiddenForm;
+    if (form) form.show();
+    else this.place.goToEnd();
+  }
+
+  #noteMove() {
+    for (const form of this.forms.values()) form.parts.look();
+    this.#drawLead();
+  }
 
   /** @param {EventTarget | null} details */
   #noteToggle(details) {
