@@ -12,6 +12,7 @@ export function anchorScroll(view, root) {
   if (!scroller) return null;
   const edge = scroller === document.scrollingElement ? 0 : scroller.getBoundingClientRect().top;
   const { top, bottom } = view.getBoundingClientRect();
+  view.classList.toggle("tc-still", top < edge); // `keep` does not see a height that changes later (ask.css)
   if (top >= edge) return null;
   const isAbove = bottom <= edge; // then the content below moves with the view's lower end
   const marks = isAbove ? [] : marksAt(root, edge);
