@@ -105,7 +105,7 @@ class Module:
 
 
 _UNDRESS = """() => {
-    document.querySelectorAll(".tc .tc-ask").forEach(panel => panel.remove());
+    document.querySelectorAll(".tc .tc-ask, .tc .tc-copy").forEach(panel => panel.remove());
     document.querySelectorAll(".tc .tc-group").forEach(group => group.removeAttribute("style"));
 }"""
 """Removes what only a live page has: question forms, and the heights of groups in long messages."""

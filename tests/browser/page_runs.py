@@ -45,7 +45,7 @@ SHOWN = """() => new Promise(resolve => requestAnimationFrame(() => requestAnima
     [...document.querySelectorAll(".tc")].map(root => {
         const copy = root.cloneNode(true);
         copy.querySelectorAll(".tc-time").forEach(time => time.replaceChildren());
-        copy.querySelectorAll(".tc-ask").forEach(panel => panel.remove());
+        copy.querySelectorAll(".tc-ask, .tc-copy").forEach(panel => panel.remove());
         copy.querySelectorAll(".tc-group").forEach(group => group.replaceWith(...group.childNodes));
         return copy.innerHTML;
     })

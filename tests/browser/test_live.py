@@ -66,7 +66,7 @@ def test_open_folds_selection_and_scroll_position_survive_later_patches_and_the_
     expect(details).not_to_have_attribute("open", "")
     details.locator("summary").click()
     expect(details).to_have_attribute("open", "")
-    notebook.page.add_style_tag(content=".tc.tc .tc-io pre { max-height: 24px !important; overflow: auto }")
+    low = notebook.page.add_style_tag(content=".tc.tc .tc-io pre { max-height: 24px !important; overflow: auto }")
     notebook.pass_gate("answer")
     expect(output).to_contain_text("24.5 degrees")
     notebook.page.evaluate(
@@ -88,6 +88,7 @@ def test_open_folds_selection_and_scroll_position_survive_later_patches_and_the_
     expect(output.locator(".tc-stop")).to_have_count(0)
     expect(output.locator(".tc-call details")).to_have_attribute("open", "")
     expect(output).to_contain_text("24.1")
+    low.evaluate("style => style.remove()")  # other tests use this page
 
 
 _REMEMBER = """() => {
@@ -133,18 +134,122 @@ def test_an_injected_message_that_the_reader_opened_stays_open_in_the_static_for
     expect(output.get_by_text("tables")).to_be_visible()
 
 
-def test_a_card_that_the_reader_closed_stays_closed(lab: Lab) -> None:
+_QUICK = '''
+import json
+
+@tool
+def look(city: str) -> str:
+    """Looks quickly."""
+    print("Looked at", city)
+    return f"It is warm in {city}."
+
+@tool
+def save(lines: list) -> str:
+    """Saves slowly."""
+    gate("tool")
+    return "Saved."
+
+class Calls:
+    name = "calls"
+
+    def stream(self, messages, tools):
+        done = len(messages[-1].calls) if messages[-1].role == "assistant" else 0
+        call, name, value = f"c{done}", "look", {"city": f"City {done}"}
+        if done == 3:
+            gate("long")
+            name, value = "save", {"lines": [f"Line {number} of what is saved" for number in range(60)]}
+        if done > 3:
+            yield from (ev.TextStart("t"), ev.TextDelta("t", "That is all."), ev.TextEnd("t"))
+            return
+        yield ev.ToolInputStart(call, name)
+        text = json.dumps(value)
+        for at in range(0, len(text), 12):
+            yield ev.ToolInputDelta(call, text[at:at + 12])
+            time.sleep(0.005)
+            if at == 1200:
+                gate("half")
+        gate("whole" if done == 3 else "call")
+        yield ev.ToolInputAvailable(call, name, value)
+
+calls = Calls()
+'''
+
+_HEIGHTS = """() => {
+    window.heights = [];
+    const look = () => {
+        const run = document.querySelector(".tc-view");
+        const height = Math.round(run?.getBoundingClientRect().height ?? 0);
+        if (height && height !== window.heights.at(-1)) window.heights.push(height);
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+_HIDDEN_LINES = """() => {
+    const box = [...document.querySelectorAll(".tc-writing")].at(-1);
+    const lines = box.firstElementChild.getBoundingClientRect();
+    return ["top", "bottom"].map(edge => Math.round(Math.abs(lines[edge] - box.getBoundingClientRect()[edge])));
+}"""
+"""How many pixels of the arguments are hidden above and below what is in view of them."""
+
+
+def test_quick_calls_stay_one_line_and_the_arguments_of_a_long_one_are_followed_at_their_end(lab: Lab) -> None:
+    notebook = lab.page(lab.write(_QUICK, "%%toolchat --model calls\nGo.", "print('below')")).open()
+    notebook.run(0)
+    notebook.run(1)
+    notebook.page.evaluate(_HEIGHTS)
+    notebook.pass_gate("call")
+    notebook.start(2)
+    output = notebook.output(2)
+    expect(output.locator(".tc-output-available")).to_have_count(3)
+    heights = notebook.page.evaluate("() => window.heights")
+    assert heights == sorted(heights), "the page went up again"
+    summary = notebook.box(output.locator(".tc-call summary").last)
+    assert heights[-1] - heights[0] < 5 * summary[3]
+    expect(output.locator(".tc-call > details[open]")).to_have_count(0)
+
+    notebook.pass_gate("long")
+    long = output.locator(".tc-call").last
+    expect(long).to_contain_text("Line 32")
+    notebook.page.wait_for_function(f"() => ({_HIDDEN_LINES})()[0] > 200")  # the card opens smoothly
+    above, below = notebook.page.evaluate(_HIDDEN_LINES)
+    assert below == 0
+    notebook.picture(2, "long-arguments")
+    output.locator(".tc-writing").last.evaluate("box => box.scrollBy(0, -150)")
+    notebook.pass_gate("half")
+    expect(long).to_contain_text("Line 59")
+    later_above, later_below = notebook.page.evaluate(_HIDDEN_LINES)
+    assert (later_above, later_below > 300) == (above - 150, True)
+    notebook.pass_gate("whole")
+    expect(long.locator(".tc-state")).to_have_text("Running")
+    assert notebook.page.evaluate(_HIDDEN_LINES) == [later_above, later_below]
+    notebook.page.wait_for_timeout(200)
+    notebook.pass_gate("tool")
+    notebook.wait_until_run(2)
+    expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(output.locator(".tc-call > details[open]")).to_have_count(0)
+    times = [card.locator(".tc-time").all_text_contents() for card in output.locator(".tc-call").all()]
+    assert not [time for shown in times for time in shown if time.startswith("0.0")]
+    assert re.fullmatch(r"\d+\.\d\d s", times[3][0])
+    notebook.picture(2, "times-after-the-end")
+    notebook.save()
+    assert "tc-time" not in (notebook.server.folder / notebook.name).read_text()
+
+
+def test_the_card_of_a_slow_call_opens_by_itself_and_one_that_the_reader_closed_stays_closed(lab: Lab) -> None:
     notebook = lab.open_scripted_notebook()
     output = notebook.output(1)
     notebook.start(1)
     notebook.pass_gate("call")
     details = output.locator(".tc-call details")
+    expect(details).not_to_have_attribute("open", "")
+    notebook.pass_gate("input")
+    expect(output.locator(".tc-state")).to_have_text("Running")
     expect(details).to_have_attribute("open", "")
     details.locator("summary").focus()
     notebook.page.keyboard.press("Enter")
     expect(details).not_to_have_attribute("open", "")
-    notebook.pass_gate("input")
-    expect(output.locator(".tc-state")).to_have_text("Running")
+    notebook.page.wait_for_timeout(300)
     expect(details).not_to_have_attribute("open", "")
     assert notebook.page.evaluate("() => document.activeElement.tagName") == "SUMMARY"
     for name in ("tool", "answer", "rest", "end"):
@@ -320,11 +425,17 @@ def test_every_kind_of_element_has_the_same_place_and_size_in_the_static_form(la
     expect(output).to_contain_text("The end.")
     output.locator(".tc-fold summary").first.click()
     expect(output).to_contain_text("what to do")
+    copying = output.get_by_role("button", name="Copy code in python")
+    notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copying.click()
+    expect(output.locator(".tc-copied")).to_have_count(1)
+    assert notebook.page.evaluate("() => navigator.clipboard.readText()") == "def f(x):\n    return x  # code\n"
     notebook.picture(2, "everything")
     live = notebook.page.evaluate(_EVERY_BOX)
     notebook.pass_gate("rest")
     notebook.wait_until_run(2)
     expect(output.locator(".tc-stop")).to_have_count(0)
+    expect(copying).to_have_count(0)  # no script runs there
     static = notebook.page.evaluate(_EVERY_BOX)
     assert [name for name, _ in live] == [name for name, _ in static]
     moved = [
@@ -339,7 +450,8 @@ _EVERY_BOX = """() => [...document.querySelectorAll(".tc *:not(.tc-io pre *, sty
     // The static form writes the parts of a value with other tags.
     // What a closed fold hides has no box of its own. The arguments get the room of the time; JupyterLab's table of
     // contents marks headings of HTML outputs.
-    each => each.checkVisibility() && !each.closest("math") && !each.matches(".tc-time, .tc-args, .numbering-entry")
+    each => each.checkVisibility() && !each.closest("math")
+        && !each.matches(".tc-time, .tc-copy, .tc-args, .numbering-entry")
 ).map(each => {
     const { x, y, width, height } = each.getBoundingClientRect();
     const name = `${each.tagName}.${each.className}`.replace(/tc-live|jp-mod-\\w+|lm-mod-\\w+| /g, "");

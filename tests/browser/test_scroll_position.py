@@ -5,7 +5,9 @@ The place also stays when the static form replaces the live view.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -28,6 +30,8 @@ _LONG = [f"Paragraph {number}." for number in range(60)]
 _OPEN: list[Event] = [
     ev.Start(),
     ev.TextDelta("t", "\n\n".join(f"Before {number}." for number in range(4))),
+    ev.ToolInputStart("c", "weather"),
+    ev.ToolInputDelta("c", json.dumps({f"key {number}": "long" * 9 for number in range(12)})),
     ev.ToolInputAvailable("c", "weather", {f"key {number}": number for number in range(12)}),
     ev.ToolExecution("c", "running"),
     ev.TextDelta("u", "\n\n".join(_LONG)),
@@ -43,17 +47,16 @@ def page(chromium: Browser) -> Iterator[Page]:
     page.close()
 
 
-@pytest.mark.parametrize("scroller", ["body", "div"])
+@pytest.mark.parametrize("scroller", ["page", "box"])
 def test_the_text_in_view_stays_in_place_when_a_card_above_it_closes(page: Page, scroller: str) -> None:
-    if scroller == "div":  # as in JupyterLab, which turns off the browser's scroll anchoring for most cells
-        page.set_content(
-            "<!doctype html><body style='height: 500px; overflow: hidden auto'><div style='overflow-anchor: none'>"
-        )
-        page.add_style_tag(content=page_css())
+    if scroller == "box":  # as in JupyterLab, which turns off the browser's scroll anchoring for most cells
+        box = "html { overflow: hidden } body { height: 500px; overflow: hidden auto } * { overflow-anchor: none }"
+        page.add_style_tag(content=box)
     run = Run(page, _OPEN)
     page.evaluate(_TO_TOP, "Paragraph 10.")
     page.wait_for_timeout(100)  # there is no event for the end of scrolling
     before = page.evaluate(_TOP, "Paragraph 10.")
+    expect(page.locator(".tc-call > details")).to_have_attribute("open", "")
     run.apply([ev.ToolOutputAvailable("c", 1)])
     run.flush()
     expect(page.locator(".tc-call > details")).not_to_have_attribute("open", "")
@@ -142,6 +145,24 @@ def test_a_card_that_closes_under_the_upper_edge_stays_in_sight_and_so_does_all_
     page.wait_for_timeout(100)
     assert page.evaluate(_TOP, "Paragraph 2.") == pytest.approx(before, abs=1.5)
     assert page.evaluate("document.querySelector('.tc-call').getBoundingClientRect().top") >= 0
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_a_card_in_view_opens_smoothly_unless_the_reader_wants_less_motion(
+    page: Page, motion: Literal["no-preference", "reduce"]
+) -> None:
+    page.emulate_media(reduced_motion=motion)
+    Run(page, [ev.Start(), ev.ToolInputAvailable("c", "weather", {"city": "Lisbon"}), ev.ToolExecution("c", "running")])
+    opening = """async card => {
+        const height = () => card.getBoundingClientRect().height;
+        height();
+        card.open = true;
+        const heights = [height()];
+        await new Promise(done => setTimeout(done, 300));
+        return [...heights, height()];
+    }"""
+    first, last = page.locator(".tc-call > details").evaluate(opening)
+    assert (first < last) is (motion == "no-preference")
 
 
 def test_content_below_the_text_in_view_may_grow(page: Page) -> None:

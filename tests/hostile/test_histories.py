@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections import Counter
 from typing import Any, ClassVar
@@ -17,6 +16,7 @@ from tests.hostile.history_chats import Cell, Lane
 from tests.support.history_calls import IDS, NAMES, ODD, TEXTS
 from tests.support.history_gates import OVER, only, until
 from tests.support.history_pages import Page
+from tests.support.live_view_checks import without_live_state
 from tests.support.profile import share_of
 from toolcall_nb.approvals import page as approval_page
 from toolcall_nb.core import events as ev
@@ -29,14 +29,6 @@ from toolcall_nb.tools.execution import parallel, workers
 PICK = st.integers(0, 5)
 _ANSWERS = st.sampled_from(["approve", "approve", "edit", "edit", "deny", "deny", "break", "old", "half"])
 _SCOPES = st.sampled_from([*["once"] * 6, "chat", "always"])
-
-
-_GOING_ON = re.compile(r"tc-call tc-[a-z-]+|(?<=<span class=\"tc-state\">)(?:Pending|Queued|Running|Called)(?=</span>)")
-
-
-def without_live_state(html: str) -> str:
-    """Returns the HTML without the state of calls that have not ended, which only a live view shows."""
-    return _GOING_ON.sub("", html)
 
 
 class Histories(RuleBasedStateMachine):

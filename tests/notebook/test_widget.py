@@ -101,6 +101,27 @@ def test_an_event_that_changes_nothing_is_no_news() -> None:
     assert told.flush() is None
 
 
+def test_a_mark_that_is_not_closed_yet_is_withheld_until_it_is_closed_or_something_else_happens() -> None:
+    told = Told()
+    told.apply(ev.Start(), ev.TextStart("t"))
+    for letter in "It is **warm** and `dry` in **Lis":
+        told.apply(ev.TextDelta("t", letter))
+        told.flush()
+        assert re.search("[*`]", told.html.html.partition("</style>")[2]) is None
+    assert "<code>dry</code> in</p>" in told.html.html
+    told.apply(ev.TextEnd("t"))
+    assert "</code> in **Lis</p>" in told.html.html
+
+
+def test_reasoning_is_timed_from_its_start_to_its_end() -> None:
+    told = Told()
+    told.apply(ev.Start(), ev.ReasoningStart("r"), ev.ReasoningDelta("r", "Well."))
+    told.now = 3.0
+    told.apply(ev.ReasoningEnd("r"), ev.TextDelta("t", "Yes."))
+    assert told.document.state()["clocks"]["m0.p0"] == {"elapsed": 3.0, "running": False}
+    assert '<summary>Reasoning<span class="tc-time"></span></summary>' in told.html.html
+
+
 def test_what_came_since_the_last_step_is_one_step_and_text_that_was_appended_one_patch() -> None:
     told = Told()
     told.apply(*CALL[:8], ev.TextDelta("t", "It"))

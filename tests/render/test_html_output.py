@@ -23,7 +23,7 @@ from toolcall_nb.core.transcript import (
     Transcript,
 )
 from toolcall_nb.render import mime_bundle, to_html
-from toolcall_nb.render.html_output.card import is_open
+from toolcall_nb.render.html_output.card import Look, is_open
 from toolcall_nb.render.shown_states import shown_state
 from toolcall_nb.render.text import to_text
 from toolcall_nb.render.value_summary import PartialInput
@@ -148,7 +148,7 @@ def test_a_call_is_queued_until_its_tool_starts_and_called_if_no_event_says(
 
 
 @pytest.mark.parametrize("state", State)
-def test_a_card_is_open_while_it_runs_asks_or_has_failed(state: State) -> None:
+def test_a_saved_card_is_open_if_its_call_has_no_result_or_has_failed(state: State) -> None:
     is_closed = state in (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
     assert ("<details open>" in body(saying(call(state)))) is not is_closed
 
@@ -156,9 +156,9 @@ def test_a_card_is_open_while_it_runs_asks_or_has_failed(state: State) -> None:
 @pytest.mark.parametrize("wish", [True, False])
 @pytest.mark.parametrize("state", State)
 def test_the_transcript_opens_finished_cards_and_the_user_any_card(state: State, wish: bool) -> None:
-    assert is_open(call(state, open=wish), {}) is (wish if call(state).is_final else True)
-    assert is_open(call(state, open=not wish), {"call_1": wish}) is wish
-    assert is_open(call(state, open=wish), {"call_2": not wish}) is is_open(call(state, open=wish), {})
+    assert is_open(call(state, open=wish), Look()) is (wish if call(state).is_final else True)
+    assert is_open(call(state, open=not wish), Look({"call_1": wish})) is wish
+    assert is_open(call(state, open=wish), Look({"call_2": not wish})) is is_open(call(state, open=wish), Look())
 
 
 def test_a_fold_of_reasoning_is_closed_until_the_user_opens_it() -> None:
@@ -187,7 +187,7 @@ def test_time_is_shown_only_if_it_is_given() -> None:
 
 @pytest.mark.parametrize(
     ("took", "text"),
-    [(0, "0.00 s"), (0.413, "0.41 s"), (9.999, "10 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s")],
+    [(0, "0 s"), (0.413, "0.41 s"), (9.999, "10 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (125, "2 min 05 s")],
 )
 def test_times_are_short(took: float, text: str) -> None:
     assert format_seconds(took) == text

@@ -89,6 +89,30 @@ def test_a_second_call_with_an_id_has_its_own_state_and_its_own_fold() -> None:
     assert re.findall("<details( open)?>", live.html) == ["", " open"]
 
 
+def test_a_live_card_is_one_line_unless_it_asks_or_its_arguments_are_long_as_they_are_written() -> None:
+    live = LiveHtml()
+    states: list[tuple[str, bool]] = []
+    for event in (
+        ev.ToolInputStart("a", "save"),
+        ev.ToolInputDelta("a", '{"text": "short'),
+        ev.ToolInputDelta("a", "x" * 300),
+        ev.ToolInputAvailable("a", "save", {"text": "x"}),
+        ev.ToolExecution("a", "running"),
+        ev.ToolOutputAvailable("a", "saved"),
+        ev.ToolInputAvailable("b", "save", {"text": "x" * 300}),
+        ev.ToolExecution("b", "queued"),
+        ev.ToolApprovalRequest("q", "b"),
+        ev.ToolOutputError("b", "No."),
+    ):
+        live.apply(event)
+        word, details = re.findall(r'<details( open)?>.*?"tc-state">(.*?)<', live.html)[-1][::-1]
+        states.append((word, bool(details)))
+    assert states == [
+        ("Pending", False), ("Pending", False), ("Pending", True), ("Called", True), ("Running", True),
+        ("Completed", False), ("Called", False), ("Queued", False), ("Awaiting approval", True), ("Error", True),
+    ]  # fmt: skip
+
+
 def test_an_injected_message_is_a_fold_that_the_reader_opens() -> None:
     live, tree = LiveHtml(), Tree()
     for event in (ev.Start(role="user", injected="skill"), ev.TextDelta("1", "Use tables."), ev.Finish()):

@@ -48,6 +48,12 @@ def test_a_picture_is_its_data_and_says_in_words_what_it_is() -> None:
     assert f'<img src="data:image/png;base64,{PNG}" alt="Picture, image/png: &lt;Figure &quot;1&quot;&gt;">' in html
 
 
+def test_bytes_that_are_a_picture_are_shown_without_their_base64_text() -> None:
+    html = body(saying(call(output=PNG, display={"image/png": PNG})))
+    assert f'<img src="data:image/png;base64,{PNG}" alt="Picture, image/png">' in html
+    assert html.count(PNG) == 1
+
+
 def test_base64_in_lines_is_the_same_picture() -> None:
     assert form_of({"image/png": f"{PNG[:40]}\n{PNG[40:]}\n"}).html == form_of({"image/png": PNG}).html
 

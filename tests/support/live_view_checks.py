@@ -9,13 +9,19 @@ from toolcall_nb.render import LiveHtml, to_html
 
 __all__ = ["assert_shows_whole_transcript", "without_live_state"]
 
-_CARD = re.compile(r'(<div class="tc-call tc-)(?:input-streaming|queued|running|approval-responded|called)(">)')
+_CARD = re.compile(
+    r'(<div class="tc-call tc-)(?:input-streaming|queued|running|approval-responded|called)'
+    r'([^"]*"><details)(?: open)?(>)'
+)
 _WORD = re.compile(r'(<span class="tc-state">)(?:Pending|Queued|Running|Responded|Called)(</span>)')
 
 
 def without_live_state(html: str) -> str:
-    """Returns the HTML without the state of calls that have not ended, which only a live view knows."""
-    return _WORD.sub(r"\1…\2", _CARD.sub(r"\1…\2", html))
+    """Returns the HTML without the state of calls that have not ended, which only a live view knows.
+
+    Nor does it say whether their cards are open: most calls that go on are quick.
+    """
+    return _WORD.sub(r"\1…\2", _CARD.sub(r"\1…\2\3", html))
 
 
 def assert_shows_whole_transcript(live: LiveHtml, opened: Mapping[str, bool] | None = None) -> None:

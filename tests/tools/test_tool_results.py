@@ -109,6 +109,8 @@ class Record:
         (Result((1,)), [1], None),
         ({"a": [1]}, {"a": [1]}, None),
         (b"\x00\xff", "AP8=", None),
+        (PNG, "iVBORw0KGgo=", {"image/png": "iVBORw0KGgo="}),
+        (b"RIFF\0\0\0\0WAVE", "UklGRgAAAABXQVZF", None),
         (None, None, None),
         ("text", "text", None),
     ],

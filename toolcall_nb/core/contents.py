@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,20 @@ _ADDRESS = 200
 _UNKNOWN = "application/octet-stream"
 _FILES = frozenset({"image", "audio", "media", "file", "file-data", "file-url", "image-data", "image-url"})
 """The types of the blocks of MCP and the AI SDK that are files."""
+
+_PICTURES = {
+    "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
+    "image/gif": re.compile(rb"GIF8[79]a"),
+    "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
+}
+PICTURE_TYPES = tuple(_PICTURES)
+"""The media types that `picture_type` knows."""
+
+
+def picture_type(content: bytes) -> str | None:
+    """Returns the media type of a picture by its first twelve bytes; None for anything else."""
+    return next((kind for kind, beginning in _PICTURES.items() if beginning.match(content)), None)
 
 
 def text_piece(text: str) -> Object:

@@ -44,6 +44,7 @@ class Clocks {
 }
 
 function formatDuration(seconds, running) {
+  if (seconds < 0.1) return "";
   if (seconds < 9.995) return `${seconds.toFixed(running ? 1 : 2)} s`;
   const whole = Math.round(seconds);
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;
@@ -760,6 +761,12 @@ class Folds {
     this.byReader.add(details);
   }
 
+  set(details, isOpen) {
+    if (this.isByReader(details) || details.open === isOpen) return;
+    this.expected.set(details, isOpen);
+    details.open = isOpen;
+  }
+
   isByReader(element) {
     if (!(element instanceof HTMLDetailsElement)) return false;
     return this.byReader.has(element) || this.expected.get(element) !== element.open;
@@ -851,6 +858,35 @@ class Footer {
     root.append(this.run.foot ? this.info : element("span", "tc-foot-info", this.text));
     return root;
   }
+}
+
+// code_blocks.js
+
+const COPIED_MS = 1500;
+
+function addCopyButtons(element, own) {
+  const blocks = element.matches("pre.tc-code") ? [element] : element.getElementsByClassName("tc-code");
+  for (const block of blocks) {
+    const code = block.querySelector("code");
+    if (!code || block.querySelector(".tc-copy")) continue;
+    const language = /language-(\S+)/.exec(code.className)?.[1] ?? "";
+    const copying = button("", "tc-copy", () => void copy(code, copying));
+    copying.setAttribute("aria-label", language ? `Copy code in ${language}` : "Copy code");
+    if (language) copying.dataset.language = language;
+    own(copying);
+    block.append(copying);
+  }
+}
+
+async function copy(code, copying) {
+  try {
+    await navigator.clipboard.writeText(code.textContent ?? "");
+  } catch { // a page without https, or a frame, may not use it
+    document.getSelection()?.selectAllChildren(code);
+    document.execCommand("copy");
+  }
+  copying.classList.add("tc-copied");
+  setTimeout(() => copying.classList.remove("tc-copied"), COPIED_MS);
 }
 
 // morph.js
@@ -955,6 +991,7 @@ class NodeElements {
       this.#drop(id);
       this.#adopt(id, fresh);
     }
+    if (node.html.includes("tc-code")) addCopyButtons(/** @type {Element} */ (this.elements.get(id)), (added) => this.owned.set(added, id));
     if (this.births.get(id) !== node.birth) {
       if (!unplaced.has(node.parent)) unplaced.set(node.parent, new Set());
       unplaced.get(node.parent)?.add(id);
@@ -1067,8 +1104,6 @@ function readPosition(root, scrolled) {
   const selected = document.getSelection();
   const focused = document.activeElement;
   if (!scrolled.size && selected?.isCollapsed !== false && !root.parentElement?.contains(focused)) return null;
-  const ancestors = [];
-  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
   const scrolls = [];
   for (const each of scrolled) {
     const key = each.scrollLeft || each.scrollTop ? keyOf(root, each) : null;
@@ -1076,7 +1111,6 @@ function readPosition(root, scrolled) {
   }
   const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
   return {
-    ancestors,
     text: textOf(root),
     scrolls,
     selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
@@ -1085,24 +1119,33 @@ function readPosition(root, scrolled) {
   };
 }
 
-function restorePosition(position, live) {
-  if (!position.scrolls.length && !position.selection && !position.focus && !position.isFootFocused) return;
+function ancestorsOf(root) {
+  const ancestors = [];
+  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
+  return ancestors;
+}
+
+function whenReplaced(ancestors, live, readText, act) {
   let watch;
   const look = () => {
-    const place = position.ancestors.find((each) => each.isConnected && each !== document.documentElement);
+    const place = ancestors.find((each) => each.isConnected && each !== document.documentElement);
     const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== live);
-    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === position.text);
+    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === readText());
     if (!root) return;
     watch.disconnect();
-    for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    if (document.activeElement === document.body) focusAgain(root, position);
-    if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
+    act(root);
   };
   watch = new MutationObserver(look);
-  const stays = position.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? position.ancestors.at(-1);
+  const stays = ancestors.find((each) => each.matches(".jp-OutputArea")) ?? ancestors.at(-1);
   if (stays) watch.observe(stays, { childList: true, subtree: true });
   setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
   look();
+}
+
+function restorePosition(position, root) {
+  for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
+  if (document.activeElement === document.body) focusAgain(root, position);
+  if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
 }
 
 function focusAgain(root, { focus, isFootFocused }) {
@@ -1202,6 +1245,7 @@ class ReaderPlace {
     const { top, bottom } = this.view.getBoundingClientRect();
     this.isAtEnd = !area || bottom <= area.bottom + 1; // heights are not whole numbers
     if (area && this.isAtEnd && bottom > area.top && this.isLaidOut) this.isFollowing = true;
+    this.view.classList.toggle("tc-still", area !== null && bottom <= area.top); // below it, each step of an animation would be seen
     const rows = area && top < area.top ? (bottom <= area.top ? [this.view] : rowsAt(this.root, area.top)) : [];
     this.marks = rows.map((element) => ({ element, ...edgesOf(element) }));
   }
@@ -1287,6 +1331,59 @@ function scrollerOf(within) {
   return document.scrollingElement;
 }
 
+// session_times.js
+
+function showTimes(run, elements, root) {
+  const folds = [...root.querySelectorAll(".tc-fold > summary")].filter((each) => each.textContent === "Reasoning");
+  showIn(run, elements, "<summary>Reasoning<", folds);
+  showIn(run, elements, '<div class="tc-call', [...root.querySelectorAll(".tc-call > details > summary")]);
+}
+
+function showIn(run, elements, html, summaries) {
+  const ids = nodesWith(run, html, ROOT);
+  if (ids.length !== summaries.length) return; // the output does not have all of the run
+  ids.forEach((id, place) => {
+    const text = formatDuration(run.clocks.seconds(id), false);
+    const [summary, live] = [summaries[place], elements.get(id)?.querySelector("summary")?.textContent ?? ""];
+    const isSame = live.trimEnd() === `${summary.textContent}${text}`; // the output of another run may be there
+    if (text && isSame) summary.append(element("span", "tc-time", text));
+  });
+}
+
+function nodesWith(run, html, id) {
+  const node = run.tree.node(id);
+  return node.html.includes(html) ? [id] : node.children.flatMap((child) => nodesWith(run, html, child));
+}
+
+// slow_calls.js
+
+const SLOW_S = 1;
+
+class SlowCalls {
+  constructor(run, elements, folds) {
+    this.run = run;
+    this.elements = elements;
+    this.folds = folds;
+    this.opened = new Set();
+  }
+
+  note(id, seconds) {
+    if (seconds < SLOW_S || this.opened.has(id)) return false;
+    this.opened.add(id);
+    return true;
+  }
+
+  draw() {
+    for (const id of this.opened) {
+      const details = this.elements.get(`${id}.d`);
+      const isRunning = this.run.clocks.clocks.get(id)?.running === true;
+      if (!isRunning) this.opened.delete(id);
+      if (!(details instanceof HTMLDetailsElement)) continue;
+      this.folds.set(details, isRunning || this.run.tree.node(`${id}.d`).html.startsWith("<details open"));
+    }
+  }
+}
+
 // view.js
 
 const TICK_MS = 100;
@@ -1303,12 +1400,14 @@ class View {
     this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
     this.detached = new DetachedGroups();
+    this.slowCalls = new SlowCalls(run, this.elements, this.folds);
     this.forms = new Map();
     this.touched = new Set();
     this.staleClocks = new Set();
     this.frame = 0;
     this.timer = 0;
     this.scrolled = new Set();
+    this.ancestors = [];
     this.position = null;
     this.settleFarTurns = null;
     this.savePosition = () => this.#savePosition();
@@ -1335,7 +1434,10 @@ class View {
     this.place.close();
     document.removeEventListener("selectionchange", this.savePosition);
     this.settleFarTurns?.();
-    if (this.position) restorePosition(this.position, this.root);
+    whenReplaced(this.ancestors, this.root, () => this.#text, (root) => {
+      showTimes(this.run, this.elements, root);
+      if (this.position) restorePosition(this.position, root);
+    });
     this.live.remove();
   }
 
@@ -1368,6 +1470,7 @@ class View {
     this.touched.clear();
     if (ids.length) this.detached.end(); // elements are placed among those that are in the page
     this.elements.update(ids);
+    this.slowCalls.draw();
     this.#drawForms();
     this.footer.draw();
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
@@ -1397,7 +1500,9 @@ class View {
     for (const [id, { running }] of clocks.clocks) {
       if (!running && !this.staleClocks.has(id)) continue;
       const place = id === ROOT ? this.footer.time : this.elements.get(id)?.querySelector(".tc-time");
-      if (place) setText(place, formatDuration(clocks.seconds(id), running));
+      const seconds = clocks.seconds(id);
+      if (place) setText(place, formatDuration(seconds, running));
+      if (running && id !== ROOT && this.slowCalls.note(id, seconds)) this.touch([]);
     }
     this.staleClocks.clear();
     if (!clocks.areRunning) {
@@ -1409,6 +1514,7 @@ class View {
   toStaticOutput(css, end) {
     this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
+    for (const button of this.root.querySelectorAll(".tc-copy")) button.remove();
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
@@ -1488,8 +1594,14 @@ class View {
 
   #savePosition() {
     if (!this.#awaitsStaticOutput) return;
+    this.ancestors = ancestorsOf(this.root);
     this.position = readPosition(this.root, this.scrolled);
     if (this.position && this.detached.end()) this.position = readPosition(this.root, this.scrolled);
+  }
+
+  get #text() {
+    this.detached.end();
+    return this.position?.text ?? textOf(this.root);
   }
 
   get #awaitsStaticOutput() {

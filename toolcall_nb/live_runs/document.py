@@ -17,6 +17,7 @@ from toolcall_nb.approvals.page import ApprovalForm
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.call_states import CALL_ENDS, END_STATES
 from toolcall_nb.core.events import OTHER_FIELDS, PIECE_FIELDS, Event
+from toolcall_nb.incremental_markdown.pending_end import ENOUGH, pending_length
 from toolcall_nb.live_runs.status import RunStatus
 from toolcall_nb.render.run_footer import USAGE_FOLD
 
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 _Step: TypeAlias = dict[str, Any]
 
 _STARTS = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolInputError})
-_TIMED = frozenset({ev.ToolExecution, ev.Abort, *CALL_ENDS})
+_TIMED = frozenset({ev.ReasoningStart, ev.ReasoningEnd, ev.ToolExecution, ev.Abort, *CALL_ENDS})
 """The events that start or stop a clock."""
+
+_TEXTS = frozenset({ev.TextDelta, ev.ReasoningDelta})
 
 _Clock: TypeAlias = dict[str, float | bool]
 """``elapsed`` in seconds, and whether it is ``running``."""
@@ -38,7 +41,7 @@ RUN = ""
 
 
 class Clocks:
-    """One clock for the run and one for each node that is timed. A clock starts once and stops once.
+    """One clock for the run and one for each call and reasoning. A clock starts once and stops once.
 
     ``now`` returns seconds. The run's clock starts now, or started when ``now`` was ``began``. `news` holds the clocks
     that changed; the sender empties it.
@@ -110,9 +113,10 @@ class LiveDocument:
         self._done = False
         self._is_torn = False  # an interrupt came while an event was drawn: its patches may be lost
         # What the next step sends
-        self._undrawn: Event | None = None  # the first event of a text
-        self._undrawn_fields: Any = None  # its fields without the piece
-        self._pieces: list[str] = []  # the pieces of that text
+        self._text: Event | None = None  # the last event of the text that goes on
+        self._text_fields: Any = None  # its fields without the piece
+        self._pieces: list[str] = []  # the pieces of that text that are not drawn
+        self._drawn_end = ""  # the end of what is drawn of it
         self._patches: list[Patch] = []
         self._news: _Step = {}
         self._announcements: list[str] = []
@@ -122,13 +126,15 @@ class LiveDocument:
         """Takes one event in. Returns whether there is anything to send."""
         with self._lock:
             cls = type(event)
-            if self._undrawn is not None:
-                if cls is type(self._undrawn) and OTHER_FIELDS[cls](event) == self._undrawn_fields:
-                    self._pieces.append(getattr(event, PIECE_FIELDS[cls]))
-                    return True
+            if self._text is not None:
+                if cls is type(self._text) and OTHER_FIELDS[cls](event) == self._text_fields:
+                    self._text = event
+                    self._pieces.append(piece := getattr(event, PIECE_FIELDS[cls]))
+                    return bool(piece)
                 self.draw_pending_text()
+                self._text, self._drawn_end = None, ""
             if cls in PIECE_FIELDS and (piece := getattr(event, PIECE_FIELDS[cls])):
-                self._pieces, self._undrawn_fields, self._undrawn = [piece], OTHER_FIELDS[cls](event), event
+                self._pieces, self._text_fields, self._text = [piece], OTHER_FIELDS[cls](event), event
                 return True
             self._announcements += self._status.apply(event)
             self._draw(event)
@@ -144,16 +150,29 @@ class LiveDocument:
             for event in events:
                 self._draw(event)
 
-    def draw_pending_text(self) -> None:
-        """Draws the text that was taken in and not drawn yet. What goes on is the same after its last piece."""
+    def draw_pending_text(self, *, is_whole: bool = True) -> None:
+        """Draws the text that was taken in and not drawn yet. What goes on is the same after its last piece.
+
+        Unless ``is_whole``, what may soon look otherwise is left for later (see `pending_length`).
+        """
         with self._lock:
-            if self._undrawn is None:
+            if self._text is None or not self._pieces:
                 return
-            text, self._undrawn, pieces = self._undrawn, None, self._pieces
-            if len(pieces) > 1:
-                text = replace(text, **{PIECE_FIELDS[type(text)]: "".join(pieces)})
-            self._announcements += self._status.apply(text)
-            self._draw(text)
+            piece, cls = "".join(self._pieces), type(self._text)
+            withheld = 0
+            if cls in _TEXTS and not is_whole:
+                end = self._drawn_end + piece[-ENOUGH:]
+                withheld = min(
+                    len(piece), pending_length(end, lambda: self._drawn_end != "" and self._source.is_in_code)
+                )
+            drawn = piece[: len(piece) - withheld]
+            self._pieces = [piece[len(drawn) :]] if withheld else []
+            if drawn:
+                self._drawn_end = (self._drawn_end + drawn)[-ENOUGH:]
+                is_one = drawn == getattr(self._text, PIECE_FIELDS[cls])
+                event = self._text if is_one else replace(self._text, **{PIECE_FIELDS[cls]: drawn})
+                self._announcements += self._status.apply(event)
+                self._draw(event)
 
     def _draw(self, event: Event) -> None:
         was_torn, self._is_torn = self._is_torn, True
@@ -218,7 +237,7 @@ class LiveDocument:
     def flush(self) -> None:
         """Sends what changed since the last step, if anything did."""
         with self._lock:
-            self.draw_pending_text()
+            self.draw_pending_text(is_whole=False)
             if self._has_news():
                 self.seq += 1
                 self._send(self.state() if self._is_torn else self._next_step())
@@ -272,10 +291,14 @@ class LiveDocument:
             }
 
     def _set_clocks(self, event: Any) -> None:
-        """Starts or stops the clock of the card that the event is about."""
-        if isinstance(event, ev.Abort):
-            self._stop_clocks()
-            return
+        """Starts or stops the clock of the card, or of the reasoning, that the event is about."""
+        match event:
+            case ev.Abort():
+                return self._stop_clocks()
+            case ev.ReasoningStart():
+                return self._clocks.start(self._source.part_id)
+            case ev.ReasoningEnd():
+                return self._clocks.stop(self._source.part_id)
         call_id = self._source.call_id(event.tool_call_id)
         match event:
             case ev.ToolExecution(status="running") if call_id in self._cards:

@@ -13,6 +13,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from toolcall_nb.core.call_display import DISPLAYED, MAX_DISPLAYS, displayed_bundles, sent_note
@@ -39,11 +40,14 @@ from toolcall_nb.render.value_lines import (
 from toolcall_nb.render.value_summary import PartialInput, Table, table_of
 from toolcall_nb.render.wording import approval_facts, summarise_input
 
+FITS = 12
+"""The number of lines that fit without scrolling."""
 _FOLDED = 200_000
 """The most characters of text in a fold."""
 _FOLDED_JSON = 100_000
 """The most characters of JSON in a fold; JSON takes more room in HTML."""
 _ALLOWED = re.compile(r"(?:Approved|(?:Always )?[Aa]llowed)\b")
+_height_of = attrgetter("height")
 _NOT_SAVED = re.compile(r"… \d[\d,]* (?:more|characters left out|characters of cells)\b|… left out: \d")
 """Notes in a value whose rest was not saved, as `toolcall_nb.tools.results.json_values` writes them."""
 
@@ -65,7 +69,7 @@ class Section(NamedTuple):
     file: FilePart | None = None
     first: int = 0
     has_ends: bool = False
-    layout: Literal["lines", "log", "table", "html", "label", "error"] = "lines"
+    layout: Literal["lines", "writing", "log", "table", "html", "label", "error"] = "lines"
     in_text: Literal["all", "end", "label", "count", ""] = "all"
 
     @property
@@ -155,7 +159,7 @@ def input_sections(call: ToolCall, growing: GrowingCall) -> list[Section]:
         value = growing.partial.parse()
         is_text = value is growing.partial.head
         entries = [] if value is MISSING else [draw_text(value)] if is_text else growing.draw(value)
-        return [Section("i", "Input", input_progress(call, growing.partial), entries)]
+        return [_input(call, input_progress(call, growing.partial), entries)]
     if call.state is State.APPROVAL_REQUESTED:  # a person must see all of it
         seen = review(call.input)
         note = f"{seen.hidden}: {_where(call, 'input')}" if seen.hidden else "" if seen.entries else "none"
@@ -163,12 +167,17 @@ def input_sections(call: ToolCall, growing: GrowingCall) -> list[Section]:
     is_edited = call.original_input is not MISSING
     entries = [] if call.input == {} else growing.draw(call.input)
     note = _join_notes("" if entries else "none", "edited by you" if is_edited else "")
-    drawn = [Section("i", "Input", note, entries)]
+    drawn = [_input(call, note, entries)]
     if is_cut(entries):
         drawn += _whole("input", call.input, _where(call, "input"))
     if is_edited:
         drawn.append(Section("fold-model", "As the model wrote it", "", draw_value(call.original_input)))
     return drawn
+
+
+def _input(call: ToolCall, note: str, entries: Sequence[Entry]) -> Section:
+    is_followed = not call.is_final and sum(map(_height_of, entries)) > FITS
+    return Section("i", "Input", note, entries, layout="writing" if is_followed else "lines")
 
 
 def input_progress(call: ToolCall, partial: PartialInput) -> str:

@@ -52,15 +52,15 @@ def shown_state(call: ToolCall, activity: str | None = None) -> ShownState:
 
 
 # Asking for the exact class takes a tenth of the time of `isinstance` with each class in turn.
-_TELLING = frozenset({ev.ToolInputStart, ev.ToolExecution, ev.ToolRetracted, *CALL_ENDS})
+_TELLING = frozenset({ev.ToolInputStart, ev.ToolInputAvailable, ev.ToolExecution, ev.ToolRetracted, *CALL_ENDS})
 """The events that tell the activity of a call."""
 
 
 class Activities(dict[str, str]):
     """The activity of each call that has not ended, by its id in the transcript.
 
-    It is ``writing`` (its arguments arrive), ``queued`` or ``running`` (`events.ToolExecution`). A call that is not in
-    it has ended, or nothing more is known than that it was made.
+    It is ``writing`` (its arguments arrive, or have just arrived), ``queued`` or ``running`` (`events.ToolExecution`).
+    A call that is not in it has ended, or nothing more is known than that it was made.
     """
 
     def apply(self, event: Event, call_id: Callable[[str], str] = normalize_call_id) -> None:
@@ -68,7 +68,7 @@ class Activities(dict[str, str]):
         if type(event) not in _TELLING:
             return
         match event:
-            case ev.ToolInputStart():
+            case ev.ToolInputStart() | ev.ToolInputAvailable():
                 self.setdefault(call_id(event.tool_call_id), "writing")
             case ev.ToolExecution():
                 self[call_id(event.tool_call_id)] = event.status

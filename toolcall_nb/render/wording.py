@@ -146,8 +146,8 @@ def summarise_input(call: ToolCall, partial: PartialInput | None = None) -> str:
 
 
 def format_seconds(took: float) -> str:
-    """Returns a duration as a card shows it: ``0.41 s``, ``12 s``, ``2 min 05 s``."""
+    """Returns a duration as a card shows it: ``0.41 s``, ``12 s``, ``2 min 05 s``; ``0 s`` if it was too short."""
     if took < 9.995:
-        return f"{took:.2f} s"
+        return f"{took:.2f} s" if took >= 0.005 else "0 s"
     whole = round(took)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02} s"

@@ -46,8 +46,9 @@ export class Clocks {
   }
 }
 
-/** Formats a duration as render/html_output/card.py does; tenths are enough while it runs. @param {number} seconds @param {boolean} running */
+/** Formats a duration as render/html_output/card.py does, which shows none of less than a tenth of a second; tenths are enough while it runs. @param {number} seconds @param {boolean} running */
 export function formatDuration(seconds, running) {
+  if (seconds < 0.1) return "";
   if (seconds < 9.995) return `${seconds.toFixed(running ? 1 : 2)} s`;
   const whole = Math.round(seconds);
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${String(whole % 60).padStart(2, "0")} s`;

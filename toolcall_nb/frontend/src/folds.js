@@ -20,6 +20,13 @@ export class Folds {
     this.byReader.add(details);
   }
 
+  /** Opens or closes it, unless the reader has set it. @param {HTMLDetailsElement} details @param {boolean} isOpen */
+  set(details, isOpen) {
+    if (this.isByReader(details) || details.open === isOpen) return;
+    this.expected.set(details, isOpen);
+    details.open = isOpen;
+  }
+
   /** Whether the reader has set it. Compares with the expected state, since its toggle event may come later. @param {Element} element */
   isByReader(element) {
     if (!(element instanceof HTMLDetailsElement)) return false;

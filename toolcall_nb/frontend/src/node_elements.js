@@ -1,3 +1,4 @@
+import { addCopyButtons } from "./code_blocks.js";
 import { detailsIn, element, parse } from "./dom.js";
 import { morph } from "./morph.js";
 import { ROOT } from "./protocol.js";
@@ -88,6 +89,7 @@ export class NodeElements {
       this.#drop(id);
       this.#adopt(id, fresh);
     }
+    if (node.html.includes("tc-code")) addCopyButtons(/** @type {Element} */ (this.elements.get(id)), (added) => this.owned.set(added, id));
     if (this.births.get(id) !== node.birth) {
       if (!unplaced.has(node.parent)) unplaced.set(node.parent, new Set());
       unplaced.get(node.parent)?.add(id);

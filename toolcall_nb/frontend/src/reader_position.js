@@ -4,7 +4,6 @@
  * @typedef {[string, number]} ElementKey  a tag, and the index among the elements with it: the same in both forms
  *
  * @typedef {object} Position
- * @property {Element[]} ancestors  of the live view
  * @property {string} text  of the live view
  * @property {[ElementKey, number, number][]} scrolls  with left and top
  * @property {[number, number] | null} selection  from and to a character
@@ -20,8 +19,6 @@ export function readPosition(root, scrolled) {
   const selected = document.getSelection();
   const focused = document.activeElement;
   if (!scrolled.size && selected?.isCollapsed !== false && !root.parentElement?.contains(focused)) return null;
-  const ancestors = [];
-  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
   /** @type {Position["scrolls"]} */
   const scrolls = [];
   for (const each of scrolled) {
@@ -30,7 +27,6 @@ export function readPosition(root, scrolled) {
   }
   const isSelected = selected && !selected.isCollapsed && root.contains(selected.anchorNode) && root.contains(selected.focusNode);
   return {
-    ancestors,
     text: textOf(root),
     scrolls,
     selection: isSelected ? [offsetOf(root, selected.anchorNode, selected.anchorOffset), offsetOf(root, selected.focusNode, selected.focusOffset)] : null,
@@ -39,26 +35,44 @@ export function readPosition(root, scrolled) {
   };
 }
 
-/** Restores the position once the static output exists. @param {Position} position @param {Element} live the live form */
-export function restorePosition(position, live) {
-  if (!position.scrolls.length && !position.selection && !position.focus && !position.isFootFocused) return;
+/** @param {Element} root @returns {Element[]} from the inner to the outer */
+export function ancestorsOf(root) {
+  const ancestors = [];
+  for (let each = root.parentElement; each; each = each.parentElement) ancestors.push(each);
+  return ancestors;
+}
+
+/**
+ * Calls `act` with the root of the static output that replaces a live view, as soon as it is in the page.
+ *
+ * @param {Element[]} ancestors of the live view, while it was in the page
+ * @param {Element} live the live root
+ * @param {() => string} readText returns the live root's text
+ * @param {(root: Element) => void} act
+ */
+export function whenReplaced(ancestors, live, readText, act) {
   /** @type {MutationObserver} */
   let watch;
   const look = () => {
-    const place = position.ancestors.find((each) => each.isConnected && each !== document.documentElement);
+    const place = ancestors.find((each) => each.isConnected && each !== document.documentElement);
     const found = [...(place?.querySelectorAll(".tc-run > .tc") ?? [])].filter((each) => each !== live);
-    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === position.text);
+    const root = found.length === 1 ? found[0] : found.find((each) => textOf(each) === readText());
     if (!root) return;
     watch.disconnect();
-    for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
-    if (document.activeElement === document.body) focusAgain(root, position);
-    if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
+    act(root);
   };
   watch = new MutationObserver(look);
-  const stays = position.ancestors.find((each) => each.matches(".jp-OutputArea")) ?? position.ancestors.at(-1);
+  const stays = ancestors.find((each) => each.matches(".jp-OutputArea")) ?? ancestors.at(-1);
   if (stays) watch.observe(stays, { childList: true, subtree: true });
   setTimeout(() => watch.disconnect(), REPLACED_WITHIN_MS);
   look();
+}
+
+/** @param {Position} position @param {Element} root of the static output */
+export function restorePosition(position, root) {
+  for (const [key, x, y] of position.scrolls) elementOf(root, key)?.scrollTo({ left: x, top: y, behavior: "instant" });
+  if (document.activeElement === document.body) focusAgain(root, position);
+  if (position.selection && document.getSelection()?.isCollapsed !== false) select(root, position.text, position.selection);
 }
 
 /** Gives the focus to the element that had it; to the line below the run if that line had it. @param {Element} root @param {Position} position */
@@ -99,7 +113,7 @@ function textNodes(root) {
 }
 
 /** @param {Element} root */
-function textOf(root) {
+export function textOf(root) {
   return textNodes(root).map((node) => node.data).join("");
 }
 

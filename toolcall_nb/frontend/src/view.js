@@ -7,8 +7,10 @@ import { Folds } from "./folds.js";
 import { Footer } from "./footer.js";
 import { NodeElements } from "./node_elements.js";
 import { CARD, ROOT, ROOT_CLASS, RUN_CLASS, USAGE_FOLD } from "./protocol.js";
-import { readPosition, restorePosition } from "./reader_position.js";
+import { ancestorsOf, readPosition, restorePosition, textOf, whenReplaced } from "./reader_position.js";
 import { ReaderPlace } from "./scroll_anchor.js";
+import { showTimes } from "./session_times.js";
+import { SlowCalls } from "./slow_calls.js";
 
 const TICK_MS = 100;
 const GOING_ON = ["tc-input-streaming", "tc-queued", "tc-running"]; // render/shown_states.py
@@ -28,6 +30,7 @@ export class View {
     this.live = element("div", `${RUN_CLASS} tc-view`);
     this.elements = new NodeElements(run, this.root, this.folds);
     this.detached = new DetachedGroups();
+    this.slowCalls = new SlowCalls(run, this.elements, this.folds);
     /** @type {Map<string, ApprovalForm>} by node */
     this.forms = new Map();
     /** @type {Set<string>} the nodes that have changed */
@@ -38,6 +41,8 @@ export class View {
     this.timer = 0;
     /** @type {Set<Element>} */
     this.scrolled = new Set();
+    /** @type {Element[]} of the view, when the run ended */
+    this.ancestors = [];
     /** @type {import("./reader_position.js").Position | null} the reader's position when the run ended */
     this.position = null;
     /** @type {(() => void) | null} what is left to do for the static output's far turns */
@@ -67,7 +72,10 @@ export class View {
     this.place.close();
     document.removeEventListener("selectionchange", this.savePosition);
     this.settleFarTurns?.();
-    if (this.position) restorePosition(this.position, this.root);
+    whenReplaced(this.ancestors, this.root, () => this.#text, (root) => {
+      showTimes(this.run, this.elements, root);
+      if (this.position) restorePosition(this.position, root);
+    });
     this.live.remove();
   }
 
@@ -105,6 +113,7 @@ export class View {
     this.touched.clear();
     if (ids.length) this.detached.end(); // elements are placed among those that are in the page
     this.elements.update(ids);
+    this.slowCalls.draw();
     this.#drawForms();
     this.footer.draw();
     this.root.classList.toggle("tc-live", this.footer.isLive); // animates carets and spinners
@@ -135,7 +144,9 @@ export class View {
     for (const [id, { running }] of clocks.clocks) {
       if (!running && !this.staleClocks.has(id)) continue;
       const place = id === ROOT ? this.footer.time : this.elements.get(id)?.querySelector(".tc-time");
-      if (place) setText(place, formatDuration(clocks.seconds(id), running));
+      const seconds = clocks.seconds(id);
+      if (place) setText(place, formatDuration(seconds, running));
+      if (running && id !== ROOT && this.slowCalls.note(id, seconds)) this.touch([]);
     }
     this.staleClocks.clear();
     if (!clocks.areRunning) {
@@ -153,6 +164,7 @@ export class View {
   toStaticOutput(css, end) {
     this.detached.end();
     for (const time of this.root.querySelectorAll(".tc-time")) time.textContent = ""; // saved outputs contain no times
+    for (const button of this.root.querySelectorAll(".tc-copy")) button.remove();
     const line = this.footer.text;
     const run = element("div", RUN_CLASS);
     run.append(element("style", "", css), this.root, this.footer.toStatic());
@@ -244,8 +256,14 @@ export class View {
   /** Records the reader's position, to restore it in the static output that replaces this view after the end. */
   #savePosition() {
     if (!this.#awaitsStaticOutput) return;
+    this.ancestors = ancestorsOf(this.root);
     this.position = readPosition(this.root, this.scrolled);
     if (this.position && this.detached.end()) this.position = readPosition(this.root, this.scrolled);
+  }
+
+  get #text() {
+    this.detached.end();
+    return this.position?.text ?? textOf(this.root);
   }
 
   get #awaitsStaticOutput() {

@@ -28,6 +28,7 @@ from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.render.card_sections import (
+    FITS,
     GrowingCall,
     Section,
     error_sections,
@@ -42,14 +43,18 @@ from toolcall_nb.render.value_summary import Table
 from toolcall_nb.render.wording import format_seconds, inside_words, shown_name
 
 _NEWLINE = "\n"
-_FITS = 12
-"""The number of lines that fit without scrolling."""
 _DEEPEST = 6
 """The depth of calls inside of calls from which on cards are not indented further."""
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
-_height_of, _text_of, _kind_of = attrgetter("height"), attrgetter("text"), itemgetter(0)
+_height_of, _text_of, _layout_of = attrgetter("height"), attrgetter("text"), attrgetter("layout")
+_kind_of = itemgetter(0)
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
+_SHORTEST = 0.1
+"""The shortest duration, in seconds, that a card shows."""
+_GOING_ON = (State.INPUT_STREAMING, State.INPUT_AVAILABLE)
+LONG_INPUT = 300
+"""The card of a call whose arguments have more characters while they are written is open until the call ends."""
 
 
 class Look(NamedTuple):
@@ -66,15 +71,21 @@ class Look(NamedTuple):
     nesting: CallNesting = CallNesting()
 
 
-def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
+def is_open(call: ToolCall, look: Look, is_rich: bool = False, was_long: bool = False) -> bool:
     """Whether the card is open: as the user chose, else as the transcript says of a finished call.
 
-    Else it is open while the call runs or asks, if it failed, and if it has a picture or a table (``is_rich``).
+    Else it is open if the call asks, has failed or has no result, and if it has a picture or a table (``is_rich``).
+    While the call goes on, it is closed unless its arguments were long as they were written (``was_long``): most calls
+    end at once. The front end opens the cards of those that take longer.
     """
-    wish = opened.get(call.id)
+    wish = look.opened.get(call.id)
     if wish is None and call.is_final:
         wish = call.open
-    return call.state not in _CLOSED or is_rich if wish is None else wish
+    if wish is not None:
+        return wish
+    if call.state in _GOING_ON and call.id in look.activities:
+        return was_long or is_rich
+    return call.state not in _CLOSED or is_rich
 
 
 def fold_name(name: str, call_id: str) -> str:
@@ -90,14 +101,19 @@ def call_node(id: str, call: ToolCall, look: Look) -> Node:
 
 
 def card_node(
-    id: str, call: ToolCall, look: Look, growing: GrowingCall, drawn: Iterable[Section], nodes: Iterable[Node]
+    id: str,
+    call: ToolCall,
+    look: Look,
+    growing: GrowingCall,
+    drawn: Iterable[Section],
+    nodes: Iterable[Node],
+    was_long: bool = False,
 ) -> Node:
     """Returns the card with the sections ``drawn``, of which ``nodes`` are the nodes."""
     state = shown_state(call, look.activities.get(call.id))
-    is_rich = not _RICH.isdisjoint([section.layout for section in drawn])
     details = Node(
         f"{id}.d",
-        "<details open>" if is_open(call, look.opened, is_rich) else "<details>",
+        _details(call, look, drawn, was_long),
         "</details>",
         [Node(f"{id}.s", _summary(call, growing.summarise(call), state.word, look)), *nodes],
     )
@@ -109,12 +125,21 @@ def card_node(
     )
 
 
-def update_state(node: Node, call: ToolCall, growing: GrowingCall, look: Look) -> list[Patch]:
+def _details(call: ToolCall, look: Look, drawn: Iterable[Section], was_long: bool) -> str:
+    is_rich = not _RICH.isdisjoint(map(_layout_of, drawn))
+    return "<details open>" if is_open(call, look, is_rich, was_long) else "<details>"
+
+
+def update_state(node: Node, call: ToolCall, growing: GrowingCall, look: Look, was_long: bool) -> list[Patch]:
     """Shows the call's activity in its card, which is up to date otherwise; returns the patches for that."""
     state = shown_state(call, look.activities.get(call.id))
-    summary = node.children[0].children[0]
+    details = node.children[0]
+    summary = details.children[0]
     head = _head(state.key, look.nesting.depth(call.id))
     patches = update(node, Node(node.id, head, node.tail, node.children))
+    opening = _details(call, look, growing.shown.values(), was_long)
+    if details.head != opening:
+        patches += update(details, Node(details.id, opening, details.tail, details.children))
     return patches + update(summary, Node(summary.id, _summary(call, growing.summarise(call), state.word, look)))
 
 
@@ -152,7 +177,7 @@ def _summary(call: ToolCall, arguments: str, state: str, look: Look) -> str:
         f"<summary>{element('b', 'tc-name', title)}{tool}"
         f" {element('span', 'tc-args', arguments)}{inside}{within}{edited}"
         f' <span class="tc-state">{state}</span>'
-        f' <span class="tc-time">{"" if took is None else format_seconds(took)}</span></summary>'
+        f' <span class="tc-time">{"" if took is None or took < _SHORTEST else format_seconds(took)}</span></summary>'
     )
 
 
@@ -221,8 +246,8 @@ def _section(id: str, section: Section, call_id: str, look: Look, kept: Sequence
         case "html":
             html = section.html if section.file is None else file_html(section.file, look.hosts)
             return Node(id, f"{_label(section.label, section.note)}{html}</div>")
-        case "log":
-            head = f'{_label(section.label, section.note)}<div class="tc-log"{_tabindex(section)}><pre>'
+        case "log" | "writing":
+            head = f'{_label(section.label, section.note)}<div class="tc-{section.layout}"{_tabindex(section)}><pre>'
             return Node(id, head, "</pre></div></div>", _section_entries(id, section, kept))
         case "table":
             assert section.table is not None
@@ -242,7 +267,7 @@ def _tabindex(section: Section) -> str:
     """Makes a section that may have to be scrolled reachable by keyboard: not every browser does that by itself."""
     table = section.table
     height = len(table.rows) + len(table.columns) if table else sum(map(_height_of, section.entries))
-    return ' tabindex="0"' if height > _FITS else ""
+    return ' tabindex="0"' if height > FITS else ""
 
 
 def _section_entries(id: str, section: Section, kept: Sequence[Node]) -> list[Node]:

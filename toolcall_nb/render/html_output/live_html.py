@@ -5,9 +5,9 @@ events are not drawn as whole parts: text goes through `IncrementalMarkdown`, wh
 inputs only a bounded beginning is drawn; printed output goes through `LogLines`. So a delta costs the same at the end
 of a long transcript as at its start.
 
-The law: after every event, `LiveHtml.html` is `to_html` of the transcript so far, except for the states of the calls
-that have an activity (Pending, Queued, Running: `toolcall_nb.render.shown_states`). After `close` it is that byte for
-byte.
+The law: after every event, `LiveHtml.html` is `to_html` of the transcript so far, except for the calls that have an
+activity: their states (Pending, Queued, Running: `toolcall_nb.render.shown_states`), and their cards are closed. After
+`close` it is that byte for byte.
 
 The view has a reducer of its own, and is not given its owner's state: the owner may be events ahead when it lets the
 page catch up, and its transcript may begin before this run.
@@ -52,6 +52,9 @@ class LiveHtml:
         self._look = Look(self._opened, {}, allowed_hosts(images), self._activities, self._nesting)
         self._builder = TranscriptBuilder()
         self._messages: list[LiveMessage] = []
+        self.part_id = ""
+        """The id that the node of the part has, or will have, that the last event changed."""
+        self._text: LiveText | None = None  # the last one that was added to
         self._has_ended = True  # whether the next event of a message begins a new one
 
     @property
@@ -64,6 +67,11 @@ class LiveHtml:
         """The HTML that the patches so far build."""
         return fragment(self._roots())
 
+    @property
+    def is_in_code(self) -> bool:
+        """Whether the text that was last added to ends in code."""
+        return self._text is not None and self._text.markdown is not None and self._text.markdown.is_verbatim
+
     def apply(self, event: Event) -> list[Patch]:
         """Takes one event; returns the patches for it, none if nothing that is shown has changed."""
         touched = self._builder.apply(event)
@@ -74,6 +82,7 @@ class LiveHtml:
             begins = self._begin(len(self._messages)) if has_begun else []
             is_step = isinstance(event, ev.StartStep | ev.FinishStep) and event.parent is not None
             return begins + (self._count_inside() if is_step and self._messages else [])
+        self.part_id = f"m{touched.message}.p{touched.part}"
         patches = self._begin(touched.message) if touched.message == len(self._messages) else []
         message = self._messages[touched.message]
         if type(event) is ev.ToolExecution:
@@ -192,6 +201,7 @@ class LiveHtml:
         if type(event) in PIECE_FIELDS:
             match event:
                 case ev.TextDelta() | ev.ReasoningDelta() if isinstance(live, LiveText) and live.markdown is not None:
+                    self._text = live
                     return live.write(message, event.delta)
                 case ev.ToolInputDelta() if isinstance(live, LiveCall) and _is_whole(event.input_text_delta):
                     return patches + live.write(message, event.input_text_delta)

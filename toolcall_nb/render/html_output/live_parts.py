@@ -18,6 +18,7 @@ from toolcall_nb.render.card_sections import (
     sections,
 )
 from toolcall_nb.render.html_output.card import (
+    LONG_INPUT,
     Look,
     card_node,
     changed_section_nodes,
@@ -175,12 +176,13 @@ class LivePart:
 class LiveCall(LivePart):
     """A tool call of the live view. While its input is written, only the beginning that is drawn is kept."""
 
-    __slots__ = ("_growing",)
+    __slots__ = ("_growing", "_was_long")
     part: ToolCall
 
     def __init__(self, id: str, part: ToolCall, look: Look) -> None:
         super().__init__(id, part, look)
         self._growing: GrowingCall | None = None
+        self._was_long = False  # whether the input was, as it was written
 
     def take(self, message: LiveMessage, part: Part) -> list[Patch]:
         """Replaces the call by its newer state."""
@@ -192,6 +194,7 @@ class LiveCall(LivePart):
             if part.id != self.part.id:  # which is in the sections
                 self._growing.shown = {}
         self.part = part
+        self._was_long = self._was_long or self._growing.partial.length > LONG_INPUT
         return self._redraw(message)
 
     def rest(self) -> None:
@@ -211,7 +214,9 @@ class LiveCall(LivePart):
         """Adds to the input. Beyond the part of it that is drawn, only the note with its length changes."""
         growing = self._wake()
         head, growing.partial = growing.partial.head, growing.partial.add(delta)
-        if self.part.input is not MISSING or f"{self.id}.i" not in self._sections():
+        is_long = growing.partial.length > LONG_INPUT
+        if self.part.input is not MISSING or (is_long and not self._was_long) or f"{self.id}.i" not in self._sections():
+            self._was_long = self._was_long or is_long
             return self._redraw(message)
         section = growing.shown.get("i")
         if section is not None and growing.partial.head is head:
@@ -222,7 +227,7 @@ class LiveCall(LivePart):
         """Shows the activity of the call. Its sections do not depend on that."""
         if self.node is None or self._growing is None:
             return self._redraw(message)
-        return update_state(self.node, self.part, self._growing, self.look)
+        return update_state(self.node, self.part, self._growing, self.look, self._was_long)
 
     def print(self, message: LiveMessage, text: str) -> list[Patch]:
         """Adds to the log. Only the log's sections are drawn if they are there already."""
@@ -254,7 +259,7 @@ class LiveCall(LivePart):
         drawn = sections(self.part, growing)
         here = self._sections() if former else {}
         nodes = changed_section_nodes(self.id, drawn, self.part.id, self.look, former, here)
-        patches = message.place(self, card_node(self.id, self.part, self.look, growing, drawn, nodes))
+        patches = message.place(self, card_node(self.id, self.part, self.look, growing, drawn, nodes, self._was_long))
         growing.shown = {section.key: section for section in drawn}
         return patches
 
@@ -266,7 +271,7 @@ class LiveCall(LivePart):
         growing = self._growing or GrowingCall(self.part)
         drawn = sections(self.part, growing)
         nodes = section_nodes(self.id, drawn, self.part.id, self.look)
-        return card_node(self.id, self.part, self.look, growing, drawn, nodes)
+        return card_node(self.id, self.part, self.look, growing, drawn, nodes, self._was_long)
 
     @property
     def opened_key(self) -> str | None:

@@ -138,7 +138,8 @@ def text_node(id: str, fold: str, part: TextPart | ReasoningPart, blocks: Sequen
     nodes = BlockNodes(id, blocks, look.hosts)
     if isinstance(part, TextPart):
         return indented_node(Node(id, '<div class="tc-text">', "</div>", nodes), part.parent, look)
-    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning</summary><div class="tc-text">'
+    head = f'<details class="tc-fold"{_open(fold, look)}><summary>Reasoning<span class="tc-time"></span></summary>'
+    head += '<div class="tc-text">'
     return indented_node(Node(id, head, "</div></details>", nodes), part.parent, look)
 
 

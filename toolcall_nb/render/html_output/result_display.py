@@ -13,18 +13,13 @@ from collections.abc import Callable, Mapping
 from html import unescape
 from typing import NamedTuple
 
+from toolcall_nb.core.contents import PICTURE_TYPES, picture_type
 from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.events import Json, Missing
 from toolcall_nb.core.invisible_characters import escape_invisible_markup
 from toolcall_nb.render.html_output.sanitising import MAX_HTML, sanitise
 from toolcall_nb.render.value_lines import format_count, format_hidden
 
-_BEGINNINGS: Mapping[str, bytes] = {
-    "image/png": b"\x89PNG\r\n\x1a\n",
-    "image/jpeg": b"\xff\xd8\xff",
-    "image/gif": b"GIF8",
-    "image/webp": b"RIFF",
-}
 _PICTURE = 10_000_000  # characters of base64
 _TEXT = 50_000  # characters of Markdown or LaTeX
 _ALT = 200
@@ -99,7 +94,9 @@ def _raster(kind: str, text: str, words: str) -> DisplayForm | None:
         return DisplayForm("", kind, f"a picture of {format_count(len(data), 'characters')} is too large to be shown")
     if not _BASE64.fullmatch(data) or len(data) % 4:
         return None
-    return _picture(kind, data, words) if base64.b64decode(data[:16]).startswith(_BEGINNINGS[kind]) else None
+    if picture_type(base64.b64decode(data[:16])) != kind:
+        return None
+    return _picture(kind, data, "" if data.startswith(words.removesuffix("…")) else words)  # bytes have no words
 
 
 def _drawing(kind: str, text: str, words: str) -> DisplayForm | None:
@@ -159,7 +156,7 @@ def _formula(text: str) -> str | None:
 
 _FORMS: tuple[tuple[str, Callable[[str, str, str], DisplayForm | None]], ...] = (
     ("image/svg+xml", _drawing),
-    *((kind, _raster) for kind in _BEGINNINGS),
+    *((kind, _raster) for kind in PICTURE_TYPES),
     ("text/html", _html),
     ("text/markdown", _markdown),
     ("text/latex", _latex),

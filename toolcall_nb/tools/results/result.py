@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolcall_nb.core.call_display import MAX_DISPLAY, MAX_DISPLAYS
-from toolcall_nb.core.contents import describe_file, file_piece, json_piece, text_piece
+from toolcall_nb.core.contents import describe_file, file_piece, json_piece, picture_type, text_piece
 from toolcall_nb.core.escaping import escape
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_result_content, truncate_text
@@ -119,8 +119,9 @@ def output_and_display(
     """Returns the bounded output and display of what a tool returned. Raises nothing but `KeyboardInterrupt`.
 
     A display is a MIME bundle with base64 text for binary types. Objects have one if they have ``_repr_*_`` methods, or
-    IPython has a formatter for their type; plain data has none. The output of such an object is its plain text, unless
-    it has a JSON form too. ``expression``, ``max_text`` and ``max_table`` are as in `to_json_value`.
+    IPython has a formatter for their type, and bytes if they are a picture; other plain data has none. The output of
+    such an object is its plain text, unless it has a JSON form too. ``expression``, ``max_text`` and ``max_table`` are
+    as in `to_json_value`.
     """
     if isinstance(value, Result):
         output = to_json_value(value.own_output, _attribute(expression, value.own_attribute), max_text, max_table)
@@ -129,7 +130,9 @@ def output_and_display(
             return output, clean_bundle(value.display or {}, displayed)
         return output, output_and_display(value.display, displayed)[1]
     if type(value) in _DATA:
-        return to_json_value(value, expression, max_text, max_table), None
+        kind = picture_type(value) if isinstance(value, bytes) else None
+        display = clean_bundle({kind: value}, expression) if kind else None
+        return to_json_value(value, expression, max_text, max_table), display
     figure = figure_of(value)
     output = to_json_value(value, expression, max_text, max_table)
     bundle = _bundle(value if figure is None else figure)

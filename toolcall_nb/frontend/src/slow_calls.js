@@ -1,0 +1,32 @@
+const SLOW_S = 1;
+
+/** @typedef {import("./live_run.js").LiveRun} LiveRun @typedef {import("./node_elements.js").NodeElements} NodeElements */
+
+/** Opens the cards of calls that run for about a second, until they end. Most calls are quicker, and stay one line. */
+export class SlowCalls {
+  /** @param {LiveRun} run @param {NodeElements} elements @param {import("./folds.js").Folds} folds */
+  constructor(run, elements, folds) {
+    this.run = run;
+    this.elements = elements;
+    this.folds = folds;
+    /** @type {Set<string>} the nodes of the cards that it has opened */
+    this.opened = new Set();
+  }
+
+  /** Notes the time of a call that runs. @param {string} id @param {number} seconds @returns {boolean} whether its card is to be opened */
+  note(id, seconds) {
+    if (seconds < SLOW_S || this.opened.has(id)) return false;
+    this.opened.add(id);
+    return true;
+  }
+
+  draw() {
+    for (const id of this.opened) {
+      const details = this.elements.get(`${id}.d`);
+      const isRunning = this.run.clocks.clocks.get(id)?.running === true;
+      if (!isRunning) this.opened.delete(id);
+      if (!(details instanceof HTMLDetailsElement)) continue;
+      this.folds.set(details, isRunning || this.run.tree.node(`${id}.d`).html.startsWith("<details open"));
+    }
+  }
+}
