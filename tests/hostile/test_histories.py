@@ -31,7 +31,9 @@ _ANSWERS = st.sampled_from(["approve", "approve", "edit", "edit", "deny", "deny"
 _SCOPES = st.sampled_from([*["once"] * 6, "chat", "always"])
 
 
-_GOING_ON = re.compile(r"tc-call tc-[a-z-]+|(?<=<span class=\"tc-state\">)(?:Pending|Queued|Running|Called)(?=</span>)")
+_GOING_ON = re.compile(
+    r"tc-call tc-[a-z-]+|(?<=<span class=\"tc-state\">)(?:Writing arguments…|Queued|Running|Called)(?=</span>)"
+)
 
 
 def without_live_state(html: str) -> str:

@@ -191,7 +191,7 @@ def test_no_card_says_queued_or_running_when_the_run_is_over() -> None:
         ev.ToolInputAvailable("d", "weather", {}),
         ev.ToolInputStart("e", "weather"),
     )
-    assert states(told.html) == ["Running", "Queued", "Pending"]
+    assert states(told.html) == ["Running", "Queued", "Writing arguments…"]
     told.document.finish("mock")
     assert states(told.html) == ["Called", "Called", "Called"]
     assert told.html.html == to_html(told.html.transcript)

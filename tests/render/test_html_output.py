@@ -128,7 +128,7 @@ def test_the_words_are_those_of_the_design() -> None:
 @pytest.mark.parametrize(
     ("state", "activity", "word"),
     [
-        (State.INPUT_STREAMING, "writing", "Pending"),
+        (State.INPUT_STREAMING, "writing", "Writing arguments…"),
         (State.INPUT_STREAMING, None, "Called"),
         (State.INPUT_AVAILABLE, "writing", "Called"),  # complete, and nobody tells whether it runs
         (State.INPUT_AVAILABLE, "queued", "Queued"),

@@ -10,7 +10,7 @@ from toolcall_nb.render import LiveHtml, to_html
 __all__ = ["assert_shows_whole_transcript", "without_live_state"]
 
 _CARD = re.compile(r'(<div class="tc-call tc-)(?:input-streaming|queued|running|approval-responded|called)(">)')
-_WORD = re.compile(r'(<span class="tc-state">)(?:Pending|Queued|Running|Responded|Called)(</span>)')
+_WORD = re.compile(r'(<span class="tc-state">)(?:Writing arguments…|Queued|Running|Responded|Called)(</span>)')
 
 
 def without_live_state(html: str) -> str:
