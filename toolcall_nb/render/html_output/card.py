@@ -23,6 +23,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from toolcall_nb.core.call_display import SENT_AS_TEXT, is_answer
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
@@ -49,6 +50,7 @@ _DEEPEST = 6
 _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
 _height_of, _text_of, _kind_of = attrgetter("height"), attrgetter("text"), itemgetter(0)
+_WHY_TEXT = "the model takes no pictures, so it was sent text in their place"
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 
 
@@ -69,12 +71,13 @@ class Look(NamedTuple):
 def is_open(call: ToolCall, opened: Mapping[str, bool], is_rich: bool = False) -> bool:
     """Whether the card is open: as the user chose, else as the transcript says of a finished call.
 
-    Else it is open while the call runs or asks, if it failed, and if it has a picture or a table (``is_rich``).
+    Else it is open while the call runs or asks, if it failed, if it has a picture or a table (``is_rich``), and if it
+    is the typed answer.
     """
     wish = opened.get(call.id)
     if wish is None and call.is_final:
         wish = call.open
-    return call.state not in _CLOSED or is_rich if wish is None else wish
+    return call.state not in _CLOSED or is_rich or is_answer(call) if wish is None else wish
 
 
 def fold_name(name: str, call_id: str) -> str:
@@ -235,6 +238,8 @@ def _label(label: str, note: str) -> str:
 
 
 def _note(note: str) -> str:
+    if note.endswith(SENT_AS_TEXT):
+        return f' <span title="{_WHY_TEXT}">{escape(note)}<span class="tc-word">: {_WHY_TEXT}</span></span>'
     return f" <span>{escape(note)}</span>" if note else ""
 
 
