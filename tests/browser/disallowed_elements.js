@@ -15,10 +15,12 @@
         td: ["style", "colspan", "rowspan"],
         th: ["style", "colspan", "rowspan", "scope"],
         details: ["open"],
-        pre: ["tabindex"],
-        div: ["tabindex"],
+        pre: ["tabindex", "style"],
+        div: ["tabindex", "style"],
         span: ["hidden"],
     };
+    const styles = new RegExp("^(text-align:\\s*(left|right|center)|border-left:\\s*3px solid #d33"
+        + "|border:\\s*2px solid (green|#d33|#b70|gray);\\s*padding:\\s*4px(;\\s*margin-left:\\s*\\d+px)?);?$");
     const forbidden = /^(on|id$|name$|src$|href$|xlink|style$|form|action|data-|is$|slot$|part$)/i;
     const classes = /^(tc|t[0-9a-f]{4}|tc-[\w-]+|[ksncu]|language-[\w+#.-]{1,40}|contains-task-list|task-list-item(-checkbox)?|markdown-alert(-\w+)?|mathjax_ignore|tex2jax_ignore)$/;
     const words = element => `<${element.localName}> ${element.outerHTML.slice(0, 160)}`;
@@ -47,7 +49,7 @@
         if (!plain.includes(element.localName) && !isFormula) say("an element", element);
         for (const { name, value } of element.attributes) {
             if (isFormula ? forbidden.test(name) : !allowed.includes(name)) say(`an attribute ${name}`, element);
-            if (name === "style" && !/^text-align:\s*(left|right|center);?$/.test(value)) say("a style", element);
+            if (name === "style" && !styles.test(value)) say("a style", element);
         }
         for (const name of element.classList)
             if (!classes.test(name) && !(isLab && name === "numbering-entry")) say(`a class ${name}`, element);

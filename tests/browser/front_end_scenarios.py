@@ -31,7 +31,7 @@ def live(front_end: RunningFrontEnd) -> None:
         _begin(run)
         expect(run.output).to_contain_text("I will look at the forecast.")
         run.pass_gate("call")
-        expect(_state(run)).to_have_text("Pending")
+        expect(_state(run)).to_have_text("Writing arguments…")
         run.pass_gate("input")
         expect(_state(run)).to_have_text("Running")
         expect(run.output.locator(".tc-time").first).to_have_text(re.compile(r"^[\d.]+ s$"))

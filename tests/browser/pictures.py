@@ -116,7 +116,7 @@ def main() -> None:
             notebook.run(0)
             notebook.start(1)
             card = notebook.output(1)
-            expect(card.get_by_text("Pending", exact=True)).to_be_visible()
+            expect(card.get_by_text("Writing arguments…", exact=True)).to_be_visible()
             card.locator("summary", has_text="Lyon").first.click()
             _take(notebook, 1, "card")
             notebook.pass_gate("card")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.fixtures.render.samples import LONG, TABLE, call, saying
+from toolcall_nb.core.transcript import ReasoningPart, TextPart, Transcript
 from toolcall_nb.render import to_html
+from toolcall_nb.render.html_output.saved_html import saved_html
 
 HIDDEN_BELOW = """() => {
     const box = document.querySelector('.tc-log').getBoundingClientRect();
@@ -61,6 +64,47 @@ def test_a_wide_table_scrolls_in_its_own_box(page: Page) -> None:
     page.set_content(to_html(saying(call(output="", display={"text/html": wide}, open=True)), page=True))
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate("(box => box.scrollWidth > box.clientWidth + 500)(document.querySelector('.tc-html'))")
+
+
+@pytest.mark.parametrize("width", [700, 1400])
+def test_a_card_and_its_table_are_as_wide_as_the_output_and_text_is_not(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 600})
+    table = TABLE.replace("<td>24.1</td>", f"<td>24.1</td>{'<td>123456</td>' * 9}")
+    card = call(output="", display={"text/html": table}, open=True)
+    page.set_content(to_html(saying(card, TextPart("word " * 200))))
+    output, drawn, text = (
+        page.evaluate("name => document.querySelector(name).getBoundingClientRect().width", name)
+        for name in (".tc", ".tc-call", ".tc-text p")
+    )
+    assert output - drawn == 54  # who speaks, and the padding
+    assert text == min(drawn, 838)
+    assert width == 700 or page.evaluate(
+        "(box => box.scrollWidth == box.clientWidth)(document.querySelector('.tc-html'))"
+    )
+
+
+def test_an_open_card_shows_its_arguments_once(page: Page) -> None:
+    page.set_content(to_html(saying(call()), page=True, opened={"call_1": True}))
+    for width in (900, 400):
+        page.set_viewport_size({"width": width, "height": 600})
+        expect(page.locator(".tc-args")).not_to_be_visible()
+        expect(page.locator(".tc-io pre").first).to_be_visible()
+        page.locator("summary").click()
+        expect(page.locator(".tc-args")).to_be_visible()
+        page.locator("summary").click()
+
+
+@pytest.mark.parametrize(
+    "form", [partial(to_html, page=True), lambda run: saved_html(to_html(run))], ids=["page", "saved"]
+)
+def test_closed_cards_and_folds_are_open_on_paper(page: Page, form: Callable[[Transcript], str]) -> None:
+    page.set_content(form(LONG) + form(saying(call(), ReasoningPart("Because."))))
+    hidden = (
+        "[...document.querySelectorAll('details:not([open]) pre, .tc-fold p')].filter(e => !e.checkVisibility()).length"
+    )
+    assert page.evaluate(hidden) > 2
+    page.emulate_media(media="print")
+    assert page.evaluate(hidden) == 0
 
 
 def test_a_hostile_display_runs_and_loads_nothing(page: Page) -> None:

@@ -32,7 +32,7 @@ def test_a_collapsed_run_says_whether_it_goes_on_and_then_how_it_ended(lab: Lab)
     notebook = lab.open_scripted_notebook()
     notebook.start(1)
     notebook.pass_gate("call")
-    expect(notebook.output(1).locator(".tc-state")).to_have_text("Pending")
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Writing arguments…")
     notebook.command("notebook:hide-cell-outputs")
     _expect_collapsed(notebook, 1, _LIVE)
     for name in ("input", "tool", "answer", "rest", "end"):

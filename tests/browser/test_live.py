@@ -37,7 +37,7 @@ def test_the_card_and_its_growing_arguments_are_shown_before_the_call_is_complet
     expect(output.locator(".tc-call")).to_have_count(0)
     notebook.pass_gate("call")
     card = output.locator(".tc-call")
-    expect(card.locator("summary")).to_contain_text(re.compile(r"weather.*Pending", re.DOTALL))
+    expect(card.locator("summary")).to_contain_text(re.compile(r"weather.*Writing arguments", re.DOTALL))
     expect(card).to_contain_text("city: Lis")
     expect(card).not_to_contain_text("days")
     notebook.pass_gate("input")
@@ -306,7 +306,7 @@ def test_the_kernels_own_interrupt_ends_the_turn_quietly_also_while_a_tool_runs(
         notebook.start(1)
         for name in gates:
             notebook.pass_gate(name)
-        expect(output.locator(".tc-state")).to_have_text("Running" if "input" in gates else "Pending")
+        expect(output.locator(".tc-state")).to_have_text("Running" if "input" in gates else "Writing arguments…")
         notebook.command("notebook:interrupt-kernel")
         notebook.wait_until_run(1)
         expect(output.locator(".tc-state")).to_have_text("Interrupted")

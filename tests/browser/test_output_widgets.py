@@ -71,7 +71,7 @@ def test_a_run_whose_page_was_closed_before_its_end_is_static_when_the_notebook_
     notebook.run(1)
     notebook.run(2)
     notebook.pass_gate("call")
-    expect(notebook.output(1).locator(".tc-state")).to_have_text("Pending")
+    expect(notebook.output(1).locator(".tc-state")).to_have_text("Writing arguments…")
     notebook.save()
     notebook.page.goto("about:blank")
     for name in ("input", "tool", "answer", "rest", "end"):

@@ -42,9 +42,7 @@ def test_a_finished_run_is_one_static_output_in_the_file_and_no_widget(lab: Lab)
         assert "Paragraph 11" in form
 
 
-@pytest.mark.parametrize(
-    "trusted", [pytest.param(True, id="trusted"), pytest.param(False, id="untrusted", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
 def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted: bool) -> None:
     notebook = finished(lab)
     notebook.page.close()
@@ -65,6 +63,14 @@ def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted:
     assert ("with code and x^2." in text) is not trusted  # an untrusted notebook drops MathML and shows the TeX
     assert [word for word in BROKEN if word in text] == []
     assert output.locator("style").count() == (1 if trusted else 0)
+    look = output.locator(".tc-call").evaluate(
+        "card => [getComputedStyle(card), getComputedStyle(card.querySelector('.tc-args'))].flatMap("
+        "style => [style.borderLeftWidth, style.borderLeftColor, style.paddingLeft, style.fontFamily])"
+    )
+    assert look[0] == ("1px" if trusted else "2px")
+    assert (look[1] == "rgb(0, 128, 0)") is not trusted  # the state's colour, where there is no style sheet
+    assert look[2] == ("0px" if trusted else "4px")
+    assert "monospace" in look[7]
     output.locator(".tc-call summary").click()
     expect(output.locator(".tc-call details")).not_to_have_attribute("open", "")
 

@@ -21,7 +21,7 @@ from toolcall_nb.approvals import Decision
 from toolcall_nb.core import events as ev
 from toolcall_nb.core.events import Event
 from toolcall_nb.core.reducer import TranscriptBuilder
-from toolcall_nb.core.transcript import Message, ToolCall, Transcript
+from toolcall_nb.core.transcript import Message, State, ToolCall, Transcript
 from toolcall_nb.live_runs.document import RUN, LiveDocument, shortened
 from toolcall_nb.live_runs.pacer import FRAME, SLOWEST, Pacer
 from toolcall_nb.live_runs.run import Run, Stoppable
@@ -212,7 +212,7 @@ def test_no_card_says_queued_or_running_when_the_run_is_over() -> None:
         ev.ToolInputAvailable("d", "weather", {}),
         ev.ToolInputStart("e", "weather"),
     )
-    assert states(told.html) == ["Running", "Queued", "Pending"]
+    assert states(told.html) == ["Running", "Queued", "Writing arguments…"]
     told.document.finish("mock")
     assert states(told.html) == ["Called", "Called", "Called"]
     assert told.html.html == to_html(told.html.transcript)
@@ -407,6 +407,8 @@ def test_the_line_below_is_the_same_for_the_same_run() -> None:
     transcript = Transcript((*Transcript.from_events(CALL).messages, Message("assistant", (), None, metadata)))
     assert info_line("mock", transcript) == "mock · 1 tool call · 1,204 tokens in · 318 out"
     assert info_line("mock", Transcript()) == "mock"
+    answer = ToolCall(id="a", name="final_answer", state=State.OUTPUT_AVAILABLE)
+    assert info_line("mock", Transcript((Message("assistant", (answer,)),))) == "mock"
 
 
 # The pace

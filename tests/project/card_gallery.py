@@ -100,7 +100,7 @@ def cards() -> Iterator[Card]:
         "approval_mode": "ask",
         "ask_approval": lambda call: Decision(False, "Ask about Oslo instead."),
     }
-    yield Card("Pending", "The model is writing the arguments.", _live("Pending", ">city</span>"))
+    yield Card("Writing arguments…", "The model is writing the arguments.", _live("Writing arguments…", ">city</span>"))
     yield Card("Awaiting approval", "You decide: approve, edit or deny.", _live("Awaiting approval", **deny))
     yield Card("Responded", "You have decided, and the call has not ended.", _read("approval-responded"))
     yield Card("Queued", "The arguments are complete. The tool has not started.", _live("Queued"))

@@ -7,8 +7,10 @@ from html.parser import HTMLParser
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 
-from tests.fixtures.render.samples import EVERYTHING, body, call, golden, saying
+from tests.fixtures.render.samples import EVERYTHING, PNG, body, call, golden, saying
+from toolcall_nb.core.call_display import SENT_AS
 from toolcall_nb.core.call_states import STATE_WORDS
 from toolcall_nb.core.events import MISSING
 from toolcall_nb.core.transcript import (
@@ -128,7 +130,7 @@ def test_the_words_are_those_of_the_design() -> None:
 @pytest.mark.parametrize(
     ("state", "activity", "word"),
     [
-        (State.INPUT_STREAMING, "writing", "Pending"),
+        (State.INPUT_STREAMING, "writing", "Writing arguments…"),
         (State.INPUT_STREAMING, None, "Called"),
         (State.INPUT_AVAILABLE, "writing", "Called"),  # complete, and nobody tells whether it runs
         (State.INPUT_AVAILABLE, "queued", "Queued"),
@@ -159,6 +161,19 @@ def test_the_transcript_opens_finished_cards_and_the_user_any_card(state: State,
     assert is_open(call(state, open=wish), Look()) is (wish if call(state).is_final else True)
     assert is_open(call(state, open=not wish), Look({"call_1": wish})) is wish
     assert is_open(call(state, open=wish), Look({"call_2": not wish})) is is_open(call(state, open=wish), Look())
+
+
+def test_a_typed_answer_is_open_and_one_that_does_not_fit_is_an_error() -> None:
+    answer = replace(call(), name="final_answer")
+    assert "<details open>" in body(saying(answer))
+    assert "<details open>" not in body(saying(answer), opened={answer.id: False})
+    assert "tc-output-error" in body(saying(replace(answer, state=State.OUTPUT_ERROR, error="wrong")))
+
+
+def test_a_result_that_was_sent_as_text_says_why() -> None:
+    shown = call(output="", display={"image/png": PNG}, tool_metadata={SENT_AS: "text"})
+    why = "the model takes no pictures, so it was sent text in their place"
+    assert f' <span title="{why}">sent as text<span class="tc-word">: {why}</span></span>' in body(saying(shown))
 
 
 def test_a_fold_of_reasoning_is_closed_until_the_user_opens_it() -> None:

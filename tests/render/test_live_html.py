@@ -29,9 +29,9 @@ def test_a_live_view_shows_at_once_that_an_error_interrupted_a_call() -> None:
     live = LiveHtml()
     for event in (ev.ToolInputStart("a", "t"), ev.ToolInputDelta("a", '{"q'), ev.ToolInputStart("b", "t")):
         live.apply(event)
-    assert live.html.count("Pending") == 2
+    assert live.html.count("Writing arguments…") == 2
     live.apply(ev.Error("Lost."))
-    assert (live.html.count("Interrupted"), live.html.count("Pending")) == (2, 0)
+    assert (live.html.count("Interrupted"), live.html.count("Writing arguments…")) == (2, 0)
 
 
 @given(streams())
@@ -336,7 +336,7 @@ def test_events_about_a_finished_call_change_nothing() -> None:
 
 def test_a_call_with_another_id_goes_on_as_before() -> None:
     live = after(ev.ToolInputStart("a", "f"), ev.ToolRetracted("a", successor="b"))
-    assert states(live) == ["Pending"]
+    assert states(live) == ["Writing arguments…"]
 
 
 # Cost -----------------------------------------------------------------------------------------------------------

@@ -132,7 +132,17 @@ def test_the_style_applies_only_inside_its_own_element() -> None:
 def test_the_style_is_small_loads_nothing_and_cannot_end_its_element() -> None:
     css = stylesheet()
     assert len(css.encode()) < 12_000
-    assert not re.search(r"url\(|@import|@font-face|<|/\*|\n|!important", css)
+    assert not re.search(r"url\(|@import|@font-face|<|/\*|\n", css)
+    overriding = re.findall(r"([\w-]+):[^;{}]*!important", css)
+    assert {*overriding} == {
+        "border",
+        "border-color",
+        "border-left",
+        "border-left-width",
+        "border-top",
+        "margin-left",
+        "padding",
+    }
 
 
 def test_a_change_in_a_transcript_makes_a_browser_look_for_no_styles_elsewhere_in_it() -> None:

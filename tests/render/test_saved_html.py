@@ -9,13 +9,14 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from nbconvert import MarkdownExporter, RSTExporter
 from traitlets.config import Config
 
-from tests.fixtures.render.samples import EVERYTHING
+from tests.fixtures.render.samples import EVERYTHING, call, saying
 from tests.support.saved_runs import saved, short_run, size, usual_run
 from toolcall_nb.core import events as ev
-from toolcall_nb.core.transcript import Transcript
+from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.render import to_html
 from toolcall_nb.render.html_output.saved_html import saved_html
 
@@ -93,6 +94,19 @@ def test_each_output_has_rules_for_itself_only() -> None:
 def test_a_value_looks_the_same_as_text_without_its_style() -> None:
     html = saved(short_run())["text/html"]
     assert "<pre><b>city</b>: Lisbon\n<b>days</b>: <var>0</var></pre>" in html
+
+
+def test_without_the_style_sheet_tags_say_state_depth_and_error() -> None:
+    failed = call(State.OUTPUT_ERROR, error='x" style="color:red', tool_metadata={"parent": "call_1"})
+    failed = replace(failed, id="inner")
+    page = BeautifulSoup(saved_html(to_html(saying(call(), failed))), "html.parser")
+    assert [card["style"] for card in page.select(".tc-call")] == [
+        "border:2px solid green;padding:4px",
+        "border:2px solid #d33;padding:4px;margin-left:22px",
+    ]
+    assert [error["style"] for error in page.select(".tc-err")] == ["border-left:3px solid #d33"]
+    assert len(page.select("[style]")) == 3
+    assert {each.name for each in page.select(".tc-args")} == {"samp"}
 
 
 def notebook(*bundles: dict[str, str]) -> nbformat.NotebookNode:

@@ -148,7 +148,7 @@ def test_a_terminal_shows_a_call_while_it_runs_and_after_it_ended() -> None:
     with TerminalFace(Console(file=file, force_terminal=True, width=80, height=30)) as face:
         face.apply(ev.ToolInputStart("a", "forecast"))
         face.apply(ev.ToolInputDelta("a", '{"city": "Ly'))
-        assert "forecast · Pending" in screen(file.getvalue())
+        assert "forecast · Writing arguments…" in screen(file.getvalue())
         assert "city: Ly" in screen(file.getvalue())
         face.apply(ev.ToolInputAvailable("a", "forecast", {"city": "Lyon"}))
         face.apply(ev.ToolInputAvailable("b", "forecast", {"city": "Oslo"}))

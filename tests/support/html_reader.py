@@ -23,8 +23,9 @@ ALLOWED: dict[str, set[str]] = {
     **{tag: {"class"} for tag in _PLAIN.split()},
     **{tag: set() for tag in (*_MATH.split(), *_OF_RESULTS.split())},
     "math": {"display", "xmlns"},
-    "pre": {"class", "tabindex"},
-    "div": {"class", "tabindex"},
+    "pre": {"class", "tabindex", "style"},
+    "div": {"class", "tabindex", "style"},
+    "samp": {"class"},
     "ol": {"class", "start"},
     "span": {"class", "hidden"},
     "th": {"style", "colspan", "rowspan", "scope"},
@@ -40,6 +41,13 @@ DATA = re.compile(r"data:(text/(csv|plain|markdown)|application/(json|pdf|zip)|i
 
 
 VOID = {"br", "col", "hr", "img", "input", "wbr"}
+
+
+_STYLES = re.compile(
+    r"text-align:\w+|border-left:3px solid #d33"
+    r"|border:2px solid (?:green|#d33|#b70|gray);padding:4px(?:;margin-left:\d+px)?"
+)
+"""The styles of a table's cells, of errors and of cards."""
 
 
 _FIRST_LINE = re.compile(r"\A<!-- (?:(?!--)[^<>\n])* -->\n")
@@ -95,6 +103,6 @@ class Reader(HTMLParser):
         elif name == "src":
             assert re.match(r"data:image/(png|jpeg|gif|webp|avif|bmp|svg\+xml);base64,", value, re.IGNORECASE), value
         elif name == "style":
-            assert re.fullmatch(r"text-align:\w+", value), value
+            assert _STYLES.fullmatch(value), value
         else:
             assert not name.startswith("on")

@@ -13,7 +13,7 @@ _CARD = re.compile(
     r'(<div class="tc-call tc-)(?:input-streaming|queued|running|approval-responded|called)'
     r'([^"]*"><details)(?: open)?(>)'
 )
-_WORD = re.compile(r'(<span class="tc-state">)(?:Pending|Queued|Running|Responded|Called)(</span>)')
+_WORD = re.compile(r'(<span class="tc-state">)(?:Writing arguments…|Queued|Running|Responded|Called)(</span>)')
 
 
 def without_live_state(html: str) -> str:

@@ -19,6 +19,11 @@ from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.result_text import RESULT_LIMIT, format_output, format_result
 from toolcall_nb.core.transcript import FilePart, State, ToolCall
 
+ANSWER_TOOL = "final_answer"
+"""The name of the tool that takes a typed answer. No other tool of the chat may have it while one is asked for."""
+
+SENT_AS_TEXT = "sent as text"
+
 DISPLAYED = "application/vnd.toolcall_nb.displayed+json"
 
 MAX_DISPLAYS = 20
@@ -127,6 +132,11 @@ def sent_contents(call: ToolCall, *, of_errors: bool = False) -> list[str | File
     return [*sent, *displayed]
 
 
+def is_answer(call: ToolCall) -> bool:
+    """Whether a call is a typed answer that was accepted. Nothing ran for it: its arguments are the answer."""
+    return call.name == ANSWER_TOOL and call.state is State.OUTPUT_AVAILABLE
+
+
 def sent_note(call: ToolCall) -> str:
     """Returns what a card says of it: ``sent as a picture``, ``sent as text``; empty for a result without pictures."""
     kind = (call.tool_metadata or {}).get(SENT_AS)
@@ -135,7 +145,7 @@ def sent_note(call: ToolCall) -> str:
     sent = sum(isinstance(item, FilePart) for item in sent_contents(call))
     total = len([*filter(None, map(_picture_of, call.contents or ())), *_displayed_pictures(call.display)])
     if kind == _TEXT or not sent:
-        return "sent as text" if total else ""
+        return SENT_AS_TEXT if total else ""
     count = f"{sent} pictures" if sent > 1 else "a picture"
     return f"sent as {count}" if sent == total else f"sent as {count} of {total}"
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from toolcall_nb.core.call_display import is_answer
 from toolcall_nb.core.call_states import State
 from toolcall_nb.core.escaping import element, escape
 from toolcall_nb.core.usage import RequestUsage, UsageSummary, read_token_counts, read_usage
@@ -50,8 +51,9 @@ def info_line(model: str, transcript: Transcript) -> str:
 
 
 def _calls(transcript: Transcript) -> str:
-    """Formats the number of calls as ``4 tool calls (1 failed, 2 denied)``; empty if there is none."""
-    states = Counter(call.state for each in transcript.messages if not each.repeated for call in each.calls)
+    """Formats the number of calls, without a typed answer, as ``4 tool calls (1 failed, 2 denied)``; empty if none."""
+    messages = (message for message in transcript.messages if not message.repeated)
+    states = Counter(call.state for message in messages for call in message.calls if not is_answer(call))
     if not states:
         return ""
     ends = ", ".join(f"{states[state]:,} {word}" for state, word in _BAD_ENDS.items() if states[state])

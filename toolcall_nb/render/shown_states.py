@@ -24,7 +24,7 @@ class ShownState(NamedTuple):
 
 
 _CALLED = ShownState("called", "Called")
-_PENDING = ShownState("input-streaming", STATE_WORDS[State.INPUT_STREAMING])
+_PENDING = ShownState("input-streaming", "Writing arguments…")
 _QUEUED = ShownState("queued", STATE_WORDS[State.INPUT_AVAILABLE])
 _RUNNING = ShownState("running", "Running")
 _SHOWN: Mapping[tuple[State, str | None], ShownState] = {

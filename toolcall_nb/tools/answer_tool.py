@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from toolcall_nb.core.call_display import ANSWER_TOOL as ANSWER_TOOL
 from toolcall_nb.core.events import MISSING, Json, Object
 from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
@@ -18,9 +19,6 @@ from toolcall_nb.tools.definition import Tool
 from toolcall_nb.tools.schemas.json_schema import SchemaCheck, TooCostly
 from toolcall_nb.tools.schemas.parameters import WrongArguments, arguments_object
 from toolcall_nb.tools.schemas.signature import Signature, read_signature
-
-ANSWER_TOOL = "final_answer"
-"""The name of the tool. No other tool of the chat may have it while a typed answer is asked for."""
 
 FROM_TEXT: Object = {"answer": "text"}
 """The ``tool_metadata`` of an answer that the model wrote as text: a provider gets it back as text."""

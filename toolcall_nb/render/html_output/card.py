@@ -23,6 +23,7 @@ from functools import cache
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
+from toolcall_nb.core.call_display import SENT_AS_TEXT, is_answer
 from toolcall_nb.core.call_nesting import CallNesting
 from toolcall_nb.core.escaping import element, escape, escape_marked, is_html
 from toolcall_nb.core.events import MISSING
@@ -49,6 +50,7 @@ _RICH = frozenset({"html", "table"})
 """The layouts of pictures, tables and the like, for which a card stays open."""
 _height_of, _text_of, _layout_of = attrgetter("height"), attrgetter("text"), attrgetter("layout")
 _kind_of = itemgetter(0)
+_WHY_TEXT = "the model takes no pictures, so it was sent text in their place"
 _CLOSED = (State.OUTPUT_AVAILABLE, State.OUTPUT_DENIED, State.INTERRUPTED)
 _SHORTEST = 0.1
 """The shortest duration, in seconds, that a card shows."""
@@ -74,7 +76,8 @@ class Look(NamedTuple):
 def is_open(call: ToolCall, look: Look, is_rich: bool = False, was_long: bool = False) -> bool:
     """Whether the card is open: as the user chose, else as the transcript says of a finished call.
 
-    Else it is open if the call asks, has failed or has no result, and if it has a picture or a table (``is_rich``).
+    Else it is open if the call asks, has failed or has no result, and if it has a picture or a table
+    (``is_rich``) or is the typed answer.
     While the call goes on, it is closed unless its arguments were long as they were written (``was_long``): most calls
     end at once. The front end opens the cards of those that take longer.
     """
@@ -85,7 +88,7 @@ def is_open(call: ToolCall, look: Look, is_rich: bool = False, was_long: bool = 
         return wish
     if call.state in _GOING_ON and call.id in look.activities:
         return was_long or is_rich
-    return call.state not in _CLOSED or is_rich
+    return call.state not in _CLOSED or is_rich or is_answer(call)
 
 
 def fold_name(name: str, call_id: str) -> str:
@@ -260,6 +263,8 @@ def _label(label: str, note: str) -> str:
 
 
 def _note(note: str) -> str:
+    if note.endswith(SENT_AS_TEXT):
+        return f' <span title="{_WHY_TEXT}">{escape(note)}<span class="tc-word">: {_WHY_TEXT}</span></span>'
     return f" <span>{escape(note)}</span>" if note else ""
 
 

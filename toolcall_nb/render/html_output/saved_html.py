@@ -7,6 +7,10 @@ those of another.
 Its first line is a comment that says what it is (see `toolcall_nb.render.output_summary`). It has no blank line, and
 its style is in an HTML comment, which CSS ignores. So in a Markdown file into which a notebook was converted, it is
 HTML to its end, and where ``<style>`` is not allowed, the style is not shown as text.
+
+In a notebook that is not trusted, JupyterLab drops ``<style>``, but not ``style=``. So what makes a card is in its
+tags too (`_CARD`): its frame in the colour of its state, its indentation, and the mark of an error. The style sheet
+overrides that.
 """
 
 from __future__ import annotations
@@ -38,6 +42,12 @@ meanwhile. Without colours, a run of 1,000 calls has a third fewer elements.
 """
 _SHORTER: Mapping[str, str] = {' class="k"': "b", ' class="n"': "var"}
 """Tags for the ``span`` elements of a value, by their attributes: key, number or other constant."""
+_ARGUMENTS = ' class="tc-args"'
+"""The attributes of the arguments in one line, which are a ``samp``: it is monospace without style."""
+_CARD = re.compile(r' class="tc-(?:call tc-([a-z-]+)(?: tc-inside tc-in-(\d))?|err)"(?: tabindex="0")?')
+"""The attributes of a card, with its state and depth, and those of an error."""
+_FRAMES: Mapping[str, str] = {"output-available": "green", "output-error": "#d33", "approval-requested": "#b70"}
+"""The colours of frames by state: at least 3:1 on JupyterLab's backgrounds, light and dark."""
 
 
 def saved_html(html: str, summary: str = "") -> str:
@@ -80,9 +90,13 @@ def _shorten(html: str) -> str:
         elif tag == "details" and closed:
             closed.pop()
         if tag != "span":
+            attributes += _inline_style(attributes) if tag in ("div", "pre") else ""
             return f"<{is_end}{tag}{_ATTRIBUTE.sub(_unquoted, attributes)}>"
         if is_end:
             return ends.pop() if ends else match[0]
+        if attributes == _ARGUMENTS:
+            ends.append("</samp>")
+            return "<samp class=tc-args>"
         is_left_out = not attributes or (is_long and any(closed) and attributes in _SHORTER)
         shorter = "" if depth and is_left_out else _SHORTER.get(attributes, tag)
         ends.append(f"</{shorter}>" if shorter else "")
@@ -91,6 +105,16 @@ def _shorten(html: str) -> str:
         return f"<span{_ATTRIBUTE.sub(_unquoted, attributes)}>"
 
     return _TAG.sub(shorten, html.replace('<span class="tc-time"></span>', ""))
+
+
+def _inline_style(attributes: str) -> str:
+    match = _CARD.fullmatch(attributes)
+    if match is None:
+        return ""
+    if match[1] is None:
+        return ' style="border-left:3px solid #d33"'
+    indent = f";margin-left:{22 * int(match[2])}px" if match[2] else ""
+    return f' style="border:2px solid {_FRAMES.get(match[1], "gray")};padding:4px{indent}"'
 
 
 def _unquoted(match: re.Match[str]) -> str:
