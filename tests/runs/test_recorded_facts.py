@@ -155,9 +155,7 @@ FORKED = [
 HISTORY = [said("system", "Be brief."), said("user", "One"), said("assistant", "I look.", ASK), said("tool", FOUND)]
 CONTINUED = [
     ROOT,
-    model_span(
-        "m1", 1, [*HISTORY, said("user", "Two")], said("assistant", "Done."), {"gen_ai.usage.input_tokens": 5}
-    ),
+    model_span("m1", 1, [*HISTORY, said("user", "Two")], said("assistant", "Done."), {"gen_ai.usage.input_tokens": 5}),
 ]
 LANGSMITH = [
     logged(
