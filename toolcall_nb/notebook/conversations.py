@@ -384,11 +384,7 @@ class NotebookThreads:
         """Describes one tool a line, and names the built-in tools that are not among them."""
         chosen = self.settings.tools
         tools = list(registry.values()) if chosen is None else self._tools(chosen)
-        lines = []
-        for tool in tools:
-            summary = tool.description.strip().partition("\n")[0]
-            lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
-        lines = lines or ["There are no tools; make one with @tool."]
+        lines = [tool.summary for tool in tools] or ["There are no tools; make one with @tool."]
         names = {tool.name for tool in tools}
         off = [name for name in BUILT_IN_NAMES if name not in names]
         return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])
