@@ -12,6 +12,7 @@ PYTEST_DONT_REWRITE: pytest, which has a plugin of this package, does not warn i
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +105,17 @@ open_ports(
         "write_transcript": "toolcall_nb.markdown.writing",
     }
 )
+
+
+def _register_magic() -> None:
+    """Has IPython load the extension at the first ``toolchat`` magic, without ``%load_ext``."""
+    get_ipython = getattr(sys.modules.get("IPython"), "get_ipython", None)  # without IPython there are no magics
+    shell = get_ipython and get_ipython()
+    if shell:
+        shell.magics_manager.register_lazy("toolchat", __name__)
+
+
+_register_magic()
 
 
 def __getattr__(name: str) -> Any:

@@ -282,7 +282,7 @@ def test_a_transcript_is_replayed_and_what_it_holds_is_not_run_again(said: Said)
         ),
         (
             "%toolchat bogus",
-            "%toolchat has no command 'bogus'. There are: model, config, tools, approve, thread, new, stop, show",
+            "%toolchat has no command 'bogus'. There are: model, list, config, tools, approve, thread, new, stop",
         ),
         (
             "%toolchat --model mock",

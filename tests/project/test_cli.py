@@ -23,6 +23,7 @@ from toolcall_nb.core.events import to_dict
 from toolcall_nb.core.transcript import State, Transcript
 from toolcall_nb.render import TerminalFace
 from toolcall_nb.stages import from_stages, validate
+from toolcall_nb.tools import registry
 
 TEXT = """\
 Let me see.
@@ -255,7 +256,79 @@ def test_chat_once_prints_the_result_of_the_tool_as_the_answer(tools_module: str
     assert "Tool 'double' executed successfully:" in done.stdout.decode()
 
 
+def test_tools_are_named_by_the_file_of_their_module(tools_module: str, tmp_path: Path) -> None:
+    folder = tmp_path / "more tools"
+    folder.mkdir()
+    (folder / "json.py").write_text("from beside import twice\n", encoding="utf-8")  # json is a module already
+    (folder / "beside.py").write_text("def twice(n: int) -> int:\n    return 2 * n\n", encoding="utf-8")
+    for name, answer in {
+        "cli_tools.py": "sunny in Oslo",
+        "./cli_tools.py:double": "42",
+        f"{folder}/json.py:twice,show": "42",
+    }.items():
+        question = "What is the weather in Oslo?" if "sunny" in answer else "double 21"
+        done = run("chat", question, "--tools", name, "--speed", "0", env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr.decode()
+        assert answer in done.stdout.decode()
+
+
+def test_a_file_is_imported_once(tools_module: str) -> None:
+    from toolcall_nb.cli.chat_command import named_tools
+
+    try:
+        assert [tool.name for tool in named_tools("cli_tools.py:double, cli_tools.py,cli_tools.py")] == [
+            *("double", "weather", "weather")
+        ]
+    finally:
+        sys.modules.pop("cli_tools")
+        registry.remove("weather")
+
+
 ASKED = "[y/c/a/n/e/?] "
+CONVERSATION = ["-m", "toolcall_nb", "chat", "--speed", "0"]
+READY = ">\b"  # as prompt_toolkit draws it, without the cursor's movements
+
+
+def conversed(options: list[str], keys: list[tuple[str, str]]) -> tuple[int, str]:
+    return typed([*CONVERSATION, *options], keys, {"PROMPT_TOOLKIT_NO_CPR": "1"})
+
+
+def test_without_a_prompt_chat_is_a_conversation_until_ctrl_d(tools_module: str, tmp_path: Path) -> None:
+    code, shown = conversed(
+        ["--tools", f"{tools_module}.py:double"],
+        [
+            (READY, "/tools\r"),
+            (READY, "double 21\r"),
+            (READY, "double\x1b\r4\r"),  # Alt+Enter begins a line
+            (READY, "/undo\r"),
+            ("double\n  4", "\x7f3\r"),  # the prompt of that turn is there again
+            (READY, "/save kept.md\r"),
+            (READY, "/sav\r"),
+            (READY, "\x04"),
+        ],
+    )
+    assert code == 0, shown
+    for text in ("double(n)", "double gave 42", "Taken back.", "Saved to kept.md.", "Did you mean '/save'?"):
+        assert text in shown
+    kept = Transcript.from_markdown((tmp_path / "kept.md").read_text(encoding="utf-8"))
+    assert [message.text for message in kept.messages if message.role == "user"] == ["double 21", "double\n3"]
+    assert [call.output for call in kept.calls.values()] == [42, 6]
+
+
+def test_ctrl_c_in_a_conversation_stops_the_answer_or_gives_up_the_line(tools_module: str) -> None:
+    keys = [(READY, "nothing\x03"), (READY, "What is the weather in Oslo?\r"), (ASKED, "\x03"), (READY, "\x04")]
+    code, shown = conversed(["--tools", tools_module, "--approve", "ask"], keys)
+    assert code == 0, shown
+    assert "Interrupted" in shown
+    assert "nothing" not in shown.partition("Oslo")[2]
+
+
+def test_a_conversation_needs_a_terminal() -> None:
+    done = run("chat", input=b"")
+    assert (done.returncode, done.stderr.decode()) == (
+        2,
+        "toolcall-nb: chat without a PROMPT needs a terminal to type in. A PROMPT of - is standard input.\n",
+    )
 
 
 @pytest.mark.parametrize(

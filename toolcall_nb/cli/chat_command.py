@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
-import threading
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolcall_nb.approvals import APPROVAL_MODES
 from toolcall_nb.cli.command_input import at_least, read_input
-from toolcall_nb.core.events import Event
 from toolcall_nb.core.similar_names import did_you_mean
-from toolcall_nb.core.transcript import ToolCall
 from toolcall_nb.errors import UsageError
 
 if TYPE_CHECKING:
-    from toolcall_nb.approvals import Decision
     from toolcall_nb.tools import Tool
+
+_MODULE = re.compile(r"(.+?\.py|[^:]*)(?::(.*))?", re.DOTALL)
+"""A module, or its file, and the name of a function in it."""
 
 
 def add_chat(commands: Any) -> None:
     """Adds the command ``chat``."""
     chat = commands.add_parser("chat", help="ask a model, live in the terminal")
-    chat.add_argument("prompt", metavar="PROMPT", help="what is asked; - is standard input")
+    chat.add_argument(
+        "prompt", metavar="PROMPT", nargs="?", help="asked in one turn; - is standard input; none: a conversation"
+    )
     chat.add_argument("--model", metavar="M", default="mock", help="the model (default: %(default)s)")
     chat.add_argument(
         "--tools",
-        metavar="MODULE:FUNCTION,…",
+        metavar="MODULE,FILE.py:FUNCTION,…",
         default="",
         help="functions that the model may call; also edit, show and bash, for this folder",
     )
@@ -52,24 +56,13 @@ def add_chat(commands: Any) -> None:
 
 
 def _chat(options: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from toolcall_nb.approvals.terminal import TerminalApprover
     from toolcall_nb.chat import Chat
-    from toolcall_nb.cli.terminal_streams import unescaped_output
-    from toolcall_nb.render.terminal import TerminalFace
+    from toolcall_nb.cli.conversation import Conversation, ShownTurns
 
     prompt = read_input("-")[0] if options.prompt == "-" else options.prompt
-    terminal, approver, showing = TerminalFace(Console(file=unescaped_output())), TerminalApprover(), threading.RLock()
-
-    def ask(call: ToolCall) -> Decision:
-        with terminal.paused():
-            return approver(call)
-
-    def show(event: Event) -> None:  # also from a tool's own threads
-        with showing:
-            terminal.apply(event)
-
+    if prompt is None and not sys.stdin.isatty():
+        raise UsageError("chat without a PROMPT needs a terminal to type in. A PROMPT of - is standard input.")
+    turns = ShownTurns()
     chat = Chat(
         options.model,
         tools=list(named_tools(options.tools)),
@@ -78,28 +71,25 @@ def _chat(options: argparse.Namespace) -> int:
         retries=options.retries,
         dialect=options.dialect,
         approval_mode=options.approve,
-        ask_approval=ask if options.approve == "ask" else None,
+        ask_approval=turns.ask if options.approve == "ask" else None,
         once=options.once,
         eager=options.eager,
         speed=options.speed,
     )
-    with terminal:
-        events = chat.stream(prompt, live=show)
-        try:
-            for event in events:
-                show(event)
-        except KeyboardInterrupt:  # while an event was shown: at any other time, the turn itself ends
-            chat.stop()
-            for event in events:
-                show(event)
-    answer = chat.transcript.messages[-1]
+    if prompt is None:
+        Conversation(chat, turns).run()
+        return 0
+    answer = turns.run(chat, prompt)
     if answer.aborted is not None:
         return 130
     return 1 if answer.finish_reason == "error" else 0
 
 
 def named_tools(names: str) -> Iterator[Tool]:
-    """Yields the tools of ``bash,module:function,module``: by its name, from a module, or all ``@tool`` of a module."""
+    """Yields the tools of ``bash,module:function,file.py``: by name, a function, or all of a module with ``@tool``.
+
+    A module is named as in an import, or by its file.
+    """
     from toolcall_nb.tools import as_tools, registry
     from toolcall_nb.tools.built_in import BUILT_IN_NAMES
     from toolcall_nb.tools.sources import tools_named
@@ -107,7 +97,7 @@ def named_tools(names: str) -> Iterator[Tool]:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as `python -m` has it: modules beside the user
     for name in filter(None, map(str.strip, names.split(","))):
-        module_name, _, attribute = name.partition(":")
+        module_name, attribute = _MODULE.findall(name)[0]
         if name in registry or name in BUILT_IN_NAMES:
             yield from tools_named(name, {})
             continue
@@ -118,7 +108,7 @@ def named_tools(names: str) -> Iterator[Tool]:
                 raise UsageError(f"The module {module_name!r} has no {attribute!r}.{hint}")
             yield from as_tools(getattr(module, attribute))
             continue
-        decorated = [tool for tool in registry.values() if tool.origin.startswith(f"{module_name}:")]
+        decorated = [tool for tool in registry.values() if tool.origin.startswith(f"{module.__name__}:")]
         if not decorated:
             raise UsageError(
                 f"The module {module_name!r} has no function with @tool. Name one: {module_name}:function."
@@ -128,10 +118,25 @@ def named_tools(names: str) -> Iterator[Tool]:
 
 def _imported(name: str) -> Any:
     try:
-        return importlib.import_module(name)
+        return _module_in(Path(name).resolve()) if name.endswith(".py") else importlib.import_module(name)
     except Exception as error:  # the module is the user's, and may fail in any way
         from toolcall_nb.tools import registry
         from toolcall_nb.tools.built_in import BUILT_IN_NAMES
 
         hint = did_you_mean(name, [*registry, *BUILT_IN_NAMES])
         raise UsageError(f"The module {name!r} cannot be imported: {type(error).__name__}: {error}.{hint}") from error
+
+
+def _module_in(path: Path) -> Any:
+    """Imports a file once, as Python runs it: modules beside it are found. A module of its name is not replaced."""
+    namesake = sys.modules.get(path.stem)
+    if namesake is not None and getattr(namesake, "__file__", None) == str(path):
+        return namesake
+    name = path.stem if namesake is None else f"{path.stem}_tools"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None  # as the suffix is that of a module
+    module = sys.modules[name] = module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    spec.loader.exec_module(module)
+    return module

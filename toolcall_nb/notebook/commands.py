@@ -12,6 +12,7 @@ import re
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from textwrap import fill, indent
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 from toolcall_nb.errors import UsageError
@@ -68,7 +69,7 @@ def model_choices(notebook: NotebookState) -> list[str]:
     from toolcall_nb.models import model_names
     from toolcall_nb.notebook.model_settings import model_variables
 
-    return [*model_names(), *model_variables(notebook.namespace)]
+    return [*model_names(), *notebook.threads.aliases, *model_variables(notebook.namespace)]
 
 
 def tool_choices(notebook: NotebookState) -> list[str]:
@@ -85,6 +86,24 @@ def _model(notebook: NotebookState, name: str, _: Namespace) -> None:
     if name:
         notebook.threads.set_model(name)
     print(f"model: {notebook.threads.settings.model}")
+
+
+def _list(notebook: NotebookState, *_: object) -> None:
+    from toolcall_nb.models import model_names
+    from toolcall_nb.notebook.model_settings import key_variable, model_variables
+
+    mock, *scenarios = (name for name in model_names() if not name.endswith(":"))
+    providers = [name.rstrip(":") for name in model_names() if name.endswith(":")]
+    keys = {name: variable for name in providers if (variable := key_variable(name))}
+    notes = {
+        mock: f"answers offline, for trying things out; also {', '.join(scenarios)}",
+        **{name: f"is {model}" for name, model in notebook.threads.aliases.items()},
+        **{name: "is a variable of the notebook" for name in model_variables(notebook.namespace)},
+        **{f"{name}:NAME": f"has its key in {variable}" for name, variable in keys.items()},
+        "PROVIDER:NAME": f"also of {', '.join(name for name in providers if name not in keys)}",
+    }
+    models = "\n".join(fill(f"{name:20} {note}", 110, subsequent_indent=" " * 21) for name, note in notes.items())
+    print(f"Models:\n{indent(models, '  ')}\nTools:\n{indent(notebook.threads.describe_tools(), '  ')}")
 
 
 def _config(notebook: NotebookState, changes: str, _: Namespace) -> None:
@@ -250,6 +269,7 @@ def _serve(notebook: NotebookState, words: str, _: Namespace) -> None:
 
 COMMANDS: Mapping[str, Command] = {
     "model": Command("[NAME]", "what answers from now on", _model, choices=lambda notebook, _: model_choices(notebook)),
+    "list": Command("", "the models and the tools that there are", _list),
     "config": Command(
         "[NAME=VALUE]",
         "base_url, key (the name of a variable), temperature …; reset unsets all;\n"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from typing import Any
 from weakref import WeakSet
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from toolcall_nb import models
@@ -23,6 +23,7 @@ from toolcall_nb.notebook.environment import Environment, find_environment
 from toolcall_nb.notebook.model_settings import ModelSettings, find_model
 from toolcall_nb.notebook.output_types import find_output_type
 from toolcall_nb.notebook.run_displays import ask_in_notebook, make_display
+from toolcall_nb.notebook.turn_settings import TurnSettings, read_defaults
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.render.run_footer import info_line, tokens
 from toolcall_nb.render.value_lines import format_count
@@ -43,36 +44,17 @@ _made: WeakSet[Chat] = WeakSet()
 """The chats that the magic has made. A variable that holds one may be overwritten; any other value is the user's."""
 
 
-class TurnSettings(Struct, frozen=True):
-    """The settings of a turn. ``tools`` are names, or None for all registered tools."""
-
-    model: str = "mock"
-    tools: str | None = None
-    dialect: str = "native"
-    approve: ApprovalMode = "auto"
-    max_steps: int = 10
-    retries: int = 2
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    max_seconds: float | None = None
-    max_calls: int | None = None
-    system: str | None = None
-    once: bool = False
-    eager: bool = False
-
-    def changed(self, options: Namespace) -> TurnSettings:
-        """Returns the settings with the options of one cell."""
-        wishes = {name: getattr(options, name) for name in self.__struct_fields__}
-        return replace(self, **{name: wish for name, wish in wishes.items() if wish is not None})
-
-
 class NotebookThreads:
     """The chats by thread name. Options of a cell hold for that cell; the settings here for all cells that follow."""
 
     def __init__(self, shell: Any) -> None:
         self._shell = shell
-        self.settings = TurnSettings()
+        defaults = read_defaults(shell.config.get("Toolchat", {}))
+        self.settings: TurnSettings = defaults
+        self.aliases = defaults.aliases
         self._model_settings = ModelSettings()
+        if defaults.config:
+            self.configure(defaults.config)
         self._chats: dict[str, Chat] = {}
         self._runs: dict[str, Run] = {}
         self._replays: list[Run] = []
@@ -363,7 +345,7 @@ class NotebookThreads:
 
     def _model(self, name: str, dialect: str, speed: float | None) -> Any:
         """Returns the model that a notebook variable of this name holds, or the named model with its settings."""
-        model = find_model(name, self.namespace, dialect)
+        model = find_model(name, ChainMap(self.namespace, self.aliases), dialect)
         if not isinstance(model, str) or self._model_settings == ModelSettings():
             return model
         return models.model(model, dialect=dialect, speed=speed, config=self._model_settings.config(self.namespace))
@@ -402,11 +384,7 @@ class NotebookThreads:
         """Describes one tool a line, and names the built-in tools that are not among them."""
         chosen = self.settings.tools
         tools = list(registry.values()) if chosen is None else self._tools(chosen)
-        lines = []
-        for tool in tools:
-            summary = tool.description.strip().partition("\n")[0]
-            lines.append(f"{tool.name}({', '.join(tool.parameters.get('properties', ()))})  {summary}".rstrip())
-        lines = lines or ["There are no tools; make one with @tool."]
+        lines = [tool.summary for tool in tools] or ["There are no tools; make one with @tool."]
         names = {tool.name for tool in tools}
         off = [name for name in BUILT_IN_NAMES if name not in names]
         return "\n".join([*lines, *([f"Off until asked for: {', '.join(off)}."] if off else [])])

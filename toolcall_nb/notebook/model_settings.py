@@ -171,6 +171,15 @@ def find_model(name: str, namespace: Mapping[str, Any], dialect: str) -> Any:
     return name if is_known else value
 
 
+def key_variable(provider: str) -> str:
+    """Returns the environment variable that by its name holds the provider's key; empty if there is none."""
+    beginning = provider.partition("-")[0].upper()
+    names = (
+        name for name in sorted(os.environ) if name.startswith(f"{beginning}_") and name.endswith(("KEY", "TOKEN"))
+    )
+    return next(names, "")
+
+
 def model_variables(namespace: Mapping[str, Any]) -> list[str]:
     """Returns the variables that most likely hold a model: see `_is_likely_model`."""
     return [name for name, value in namespace.items() if not name.startswith("_") and _is_likely_model(value)]

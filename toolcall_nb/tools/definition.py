@@ -62,6 +62,12 @@ class Tool(Struct, frozen=True, eq=False, kw_only=True):
     def __repr__(self) -> str:
         return f"<Tool {self.name}({', '.join(self.parameters['properties'])})>"
 
+    @property
+    def summary(self) -> str:
+        """A line with the name, the parameters and the beginning of the description."""
+        first_line = self.description.strip().partition("\n")[0]
+        return f"{self.name}({', '.join(self.parameters.get('properties', ()))})  {first_line}".rstrip()
+
     @classmethod
     def from_function(
         cls,
