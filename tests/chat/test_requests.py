@@ -198,14 +198,24 @@ def test_a_late_turn_enters_the_same_functions_as_an_early_one(model: Any, per_m
     assert turns[-1] == turns[3]
 
 
-def test_a_function_may_change_what_it_gets_and_the_next_request_is_as_before() -> None:
+class NotComparable:
+    """A value such as an array, of which `==` is no truth value."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("ambiguous")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("content", ["Changed.", NotComparable()])
+def test_a_function_may_change_what_it_gets_and_the_next_request_is_as_before(content: Any) -> None:
     requests: list[Any] = []
 
     def changing(messages: list[dict[str, Any]]) -> Any:
         requests.append(deepcopy(messages))
         reply = look_once(messages)
         for message in messages:
-            message["content"] = "Changed."
+            message["content"] = content
             for call in message.get("tool_calls", ()):
                 call["function"]["arguments"] = "Changed."
         messages.clear()

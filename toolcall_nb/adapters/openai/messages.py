@@ -53,7 +53,10 @@ class RequestsOfChat:
             self._written += message.once(_written)
         written = [*self._written, *(each for message in messages[-1:] for each in message.once(_written))]
         copies = zip_longest(self._read[: len(written)], written)
-        self._read = [copy if copy == each else _copied(each) for copy, each in copies]
+        try:
+            self._read = [copy if copy == each else _copied(each) for copy, each in copies]
+        except Exception:  # the reader put something in that cannot be compared, as an array
+            self._read = [*map(_copied, written)]
         return [*self._read]
 
 
