@@ -115,13 +115,12 @@ OUTPUT_NOTES = _merged(
                 "The contract has the text of the answer, the names of the tools and an error.",
                 *(*_OF_STEPS, "model", "cached tokens", "reasoning", "agent", "pictures", "picture of an error"),
                 *(*_ENDS[1:], "approval", "question", "waiting", "denied", "edited", "repeated", "injected", *_CITED),
-                *("file", "file name", "provider's part"),
+                *("file", "file name", "provider's part", "nested text"),
             ),
             other("steps", "The names of the tools.", "look"),
             other("parallel calls", "The names of the tools.", "look"),
             other("nested calls", "The names of the tools.", "ask_expert", "dig"),
             other("reused id", "The names of the tools.", "look"),
-            gap("It is sent as the text of the answer.", "nested text"),
         ),
         "envelopes": (
             none(
@@ -130,7 +129,8 @@ OUTPUT_NOTES = _merged(
                 *("stopped", "limit", "approval", "question", "waiting", "repeated", "injected", *_CITED),
                 *("file", "file name", "provider's part"),
             ),
-            gap("It is lost.", "steps", "nested text", "edited"),
+            none("A nested run is not the assistant's answer.", "nested text"),
+            other("edited", "The arguments of the model: a call is sent before a person is asked.", "mars"),
             other("nested calls", "The call around it, and its result.", "ask_expert"),
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "An error that says that it was denied.", "denied"),
@@ -245,7 +245,6 @@ SOURCE_NOTES = _merged(
         ),
         "AG-UI snapshot stream": (gap("It is not read yet.", "reused id", "file name"),),
         "envelopes stream": (
-            gap("It is not read yet.", "steps"),
             none("Envelopes have no field for it.", "model", "response id", "cached tokens", "reasoning"),
         ),
         "stages stream": (other("parallel calls", "The calls; a log has no texts.", "north", "south"),),

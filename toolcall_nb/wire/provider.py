@@ -43,7 +43,8 @@ class Envelopes:
     """Reads envelopes: `take` each, then `close`.
 
     A text block ends with ``provider-completed``, which repeats its text, perhaps with other blanks between the words;
-    what was not streamed of it is added. A call is emitted once, even if several envelopes name it. `close` emits
+    what was not streamed of it is added. What the model says after it, or calls after a result, begins a step. A call is
+    emitted once, even if several envelopes name it. `close` emits
     ``finish`` with the last reason and the summed ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
     """
 
@@ -55,6 +56,7 @@ class Envelopes:
         self._reason: str | None = None
         self._is_over = False
         self._was_completed = False
+        self._ended_by: str | None = None  # what has ended the step so far: provider-completed, and then a result
 
     @property
     def is_complete(self) -> bool:
@@ -99,6 +101,7 @@ class Envelopes:
 
     def _text(self, delta: str) -> Iterator[Event]:
         if self._streamed is None:
+            yield from self._begin_step("provider-completed", "result")
             self._blocks += 1
             self._streamed = []
             yield ev.TextStart(f"text-{self._blocks}")
@@ -109,6 +112,12 @@ class Envelopes:
         if self._streamed is not None:
             self._streamed = None
             yield ev.TextEnd(f"text-{self._blocks}")
+
+    def _begin_step(self, *ends: str) -> Iterator[Event]:
+        """Yields the beginning of a step if one of these has ended the last one."""
+        if self._ended_by in ends:
+            self._ended_by = None
+            yield ev.StartStep()
 
     def _completed(self, data: Mapping[str, Any]) -> Iterator[Event]:
         response = object_or_empty(data.get("response"))
@@ -122,6 +131,10 @@ class Envelopes:
         self._was_completed = True
         yield from self._end_text()
         yield from self._calls(response.get("toolCalls"))
+        if self._open:
+            self._ended_by = "provider-completed" if any(self._open.values()) else "result"
+        elif text:
+            self._ended_by = "provider-completed"
         self._count(object_or_empty(data.get("tokenUsage")))
         reason = data.get("finishReason")
         self._reason = reason if reason in _REASONS else "other" if isinstance(reason, str) else self._reason
@@ -143,6 +156,7 @@ class Envelopes:
             if isinstance(name, str) and name and call_id not in self._open:
                 self._open[call_id] = True
                 yield from self._end_text()
+                yield from self._begin_step("result")
                 yield _call(call_id, name, _first(fields, "arguments", "args"))
 
     def _results(self, data: Mapping[str, Any]) -> Iterator[Event]:
@@ -153,6 +167,7 @@ class Envelopes:
             call_id, output = result.get("toolCallId"), result.get("result", MISSING)
             if output is not MISSING and isinstance(call_id, str) and self._open.get(call_id):
                 self._open[call_id] = False
+                self._ended_by = self._ended_by and "result"
                 yield _ended(call_id, output, result.get("isError") is True)
 
 
@@ -182,6 +197,7 @@ class EnvelopeEncoder:
         self._names: dict[str, str] = {}
         self._nested: set[str] = set()  # ids of the calls of nested runs
         self._is_assistant = True
+        self._has_said = False  # anything since the last provider-completed
         self._errors: list[str] = []
         self._usage = ReplyUsage()
 
@@ -211,11 +227,15 @@ class EnvelopeEncoder:
         match event:
             case ev.TextStart() if self._text:
                 yield self._completed(None)
+            case ev.StartStep() if self._has_said:
+                yield self._completed(None)
             case ev.TextDelta():
+                self._has_said = True
                 self._text.append(event.delta)
                 yield {"type": "provider-event", "data": {"type": "text-delta", "textDelta": event.delta}}
             case ev.ToolInputAvailable() | ev.ToolInputError() if event.tool_call_id not in self._names:
                 self._text.clear()
+                self._has_said = True
                 self._names[event.tool_call_id] = event.tool_name
                 call = {"id": event.tool_call_id, "name": event.tool_name, "arguments": event.input}
                 yield _envelope("tools-started", tools=[call])
@@ -237,6 +257,7 @@ class EnvelopeEncoder:
     def _completed(self, event: ev.Finish | ev.Abort | None) -> Object:
         text = "".join(self._text)
         self._text.clear()
+        self._has_said = False
         usage = {} if event is None else add_token_counts(counts for _, counts in self._usage.take(event))
         counts = {theirs: usage[here] for theirs, here in _WRITTEN_USAGE.items() if here in usage}
         reason = {"finishReason": event.finish_reason or "stop"} if isinstance(event, ev.Finish) else {}
@@ -294,7 +315,7 @@ def _is_count(value: Any) -> bool:
 PROVIDER_WIRE = Wire(
     name="provider",
     losses=(
-        "No reasoning, sources, files, data, steps, nested runs, approvals, titles, logs, status or metadata but the "
+        "No reasoning, sources, files, data, facts of steps, nested runs, approvals, titles, logs, status or metadata but the "
         "usage; a call's input only when it is complete, and its end as a result or an error; a stop ends like any "
         "reply; several messages of the assistant become one, and those of others are left out."
     ),
