@@ -283,7 +283,6 @@ SOURCE_NOTES = _merged(
 PAIR_GAPS = frozenset(
     {
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
-        ("spans", "smolagents agent"),
         ("spans", "pydantic-ai agent"),  # the edited arguments of a call that the agent runs
     }
 )

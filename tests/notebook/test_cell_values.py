@@ -49,8 +49,12 @@ def formatted(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], dict[s
 @pytest.mark.parametrize(
     ("value", "html", "text"),
     [
-        (MESSAGE, '<div class="tc-call tc-output-available">', "weather · Completed"),
-        (CALL, '<div class="tc-call tc-output-available"><details open>', "weather · Completed"),
+        (MESSAGE, '<div class="tc-call tc-output-available" ', "weather · Completed"),
+        (
+            CALL,
+            '<div class="tc-call tc-output-available" style="border:2px solid green;padding:4px"><details open>',
+            "weather · Completed",
+        ),
         (Transcript((MESSAGE,)).calls, "<th>arguments</th>", "name     arguments"),
         (ToolCalls(), "No tool calls.", "No tool calls."),
     ],
@@ -68,7 +72,7 @@ def test_a_value_is_shown_as_cards_or_a_table(
 
 def test_a_chat_is_shown_with_what_was_said_and_what_is_set(formatted: Callable[[Any], dict[str, Any]]) -> None:
     bundle = formatted(asked())
-    assert '<div class="tc-call tc-output-available">' in bundle["text/html"]
+    assert '<div class="tc-call tc-output-available" ' in bundle["text/html"]
     line = "Thread trip · mock · tools: weather · approve: auto"
     assert line in bundle["text/html"]
     assert line in bundle["text/plain"]

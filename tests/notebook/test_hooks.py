@@ -86,7 +86,7 @@ def test_a_call_that_nothing_is_told_of_was_called(shell: Any) -> None:
     from langchain_core.messages import AIMessage
 
     bundle = forms(shell, AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Oslo"}, "id": "c1"}]))
-    assert '<div class="tc-call tc-called">' in bundle["text/html"]
+    assert '<div class="tc-call tc-called" ' in bundle["text/html"]
     assert "weather · Called" in bundle["text/plain"]
 
 

@@ -230,7 +230,7 @@ def test_a_call_without_a_result_in_what_is_over_was_called_and_runs_no_more(
     assert "weather · Called" in capsys.readouterr().out
     assert shown.transcript.calls["call_7"].state is State.INPUT_AVAILABLE
     bundle = saved_bundle(show(iter(CALLING)).transcript, line="tiny", is_run=True)
-    assert '<div class="tc-call tc-called">' in bundle["text/html"]
+    assert '<div class="tc-call tc-called" ' in bundle["text/html"]
     assert "weather · Called" in bundle["text/plain"]
     capsys.readouterr()
     show(shown.transcript)

@@ -23,9 +23,10 @@ from tests.models.provider_loops import LOOPS
 from tests.project.links import anchors, is_external, links, texts
 from tests.support.provider_replays import REPLAYED
 from toolcall_nb import Transcript, wire
-from toolcall_nb.core.call_states import FINAL_STATES, STATE_WORDS
+from toolcall_nb.core.call_states import FINAL_STATES
 from toolcall_nb.core.transcript import State
 from toolcall_nb.models.providers import PROVIDER_NAMES
+from toolcall_nb.render.shown_states import CARD_WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {
@@ -42,8 +43,8 @@ SECURITY = PAGES["SECURITY.md"]
 
 
 def test_the_table_of_states_matches_the_code() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| ([\w ]+?) \| (.*?) ?\|$", TOOLS, re.MULTILINE)
-    assert [(state, word) for state, word, _ in rows] == [(state.value, STATE_WORDS[state]) for state in State]
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\w …]+?) \| (.*?) ?\|$", TOOLS, re.MULTILINE)
+    assert [(state, word) for state, word, _ in rows] == [(state.value, word) for state, word in CARD_WORDS.items()]
     assert {State(state) for state, _, then in rows if not then} == FINAL_STATES
 
 

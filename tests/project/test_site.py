@@ -15,8 +15,7 @@ from tests.project.card_gallery import cards, gallery
 from tests.project.docstring_markup import to_markup
 from tests.project.public_names import STABLE
 from tests.support.environments import ROOT, make_environment
-from toolcall_nb.core.call_states import STATE_WORDS
-from toolcall_nb.core.transcript import State
+from toolcall_nb.render.shown_states import CARD_WORDS
 
 WHOLE = {"toolcall_nb.core.events"}
 """The modules that a page of the reference describes as a whole."""
@@ -24,7 +23,7 @@ WHOLE = {"toolcall_nb.core.events"}
 
 def test_the_gallery_has_a_card_in_each_state_that_shows_it() -> None:
     made = list(cards())
-    assert {card.state for card in made} == {*(STATE_WORDS[state] for state in State), "Running", "Called"}
+    assert {card.state for card in made} == {*CARD_WORDS.values(), "Running", "Called"}
     for card in made:
         assert re.findall(r'class="tc-state">([^<]+)<', card.html) == [card.state]
 

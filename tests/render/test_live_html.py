@@ -108,7 +108,7 @@ def test_a_live_card_is_one_line_unless_it_asks_or_its_arguments_are_long_as_the
         word, details = re.findall(r'<details( open)?>.*?"tc-state">(.*?)<', live.html)[-1][::-1]
         states.append((word, bool(details)))
     assert states == [
-        ("Pending", False), ("Pending", False), ("Pending", True), ("Called", True), ("Running", True),
+        *[("Writing arguments…", is_long) for is_long in (False, False, True)], ("Called", True), ("Running", True),
         ("Completed", False), ("Called", False), ("Queued", False), ("Awaiting approval", True), ("Error", True),
     ]  # fmt: skip
 

@@ -231,8 +231,8 @@ FAULTS = (
     Fault(
         "a denied call runs",
         "approvals.ApprovalGate.decide",
-        "input=json.loads(input_json)) if decision.approved else None",
-        "input=json.loads(input_json))",
+        "if not decision.approved:\n            return None",
+        "",
         "tests/chat/test_chat_tools.py",
     ),
     Fault(

@@ -2,7 +2,7 @@
 
 file_commands.py      render, events, check and diff
 search_command.py     search
-chat_command.py       chat, and the tools that ``--tools`` names; conversation.py shows its turns and asks for prompts
+chat_command.py       chat, and the tools that ``--tools`` names; prompt_loop.py shows its turns and asks for prompts
 command_input.py      parses the command line, and reads what commands read
 terminal_streams.py   escapes all that the commands print
 

@@ -57,7 +57,7 @@ def add_chat(commands: Any) -> None:
 
 def _chat(options: argparse.Namespace) -> int:
     from toolcall_nb.chat import Chat
-    from toolcall_nb.cli.conversation import Conversation, ShownTurns
+    from toolcall_nb.cli.prompt_loop import PromptLoop, ShownTurns
 
     prompt = read_input("-")[0] if options.prompt == "-" else options.prompt
     if prompt is None and not sys.stdin.isatty():
@@ -77,7 +77,7 @@ def _chat(options: argparse.Namespace) -> int:
         speed=options.speed,
     )
     if prompt is None:
-        Conversation(chat, turns).run()
+        PromptLoop(chat, turns).run()
         return 0
     answer = turns.run(chat, prompt)
     if answer.aborted is not None:

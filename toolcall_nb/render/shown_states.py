@@ -23,8 +23,10 @@ class ShownState(NamedTuple):
     word: str
 
 
+CARD_WORDS: Mapping[State, str] = {**STATE_WORDS, State.INPUT_STREAMING: "Writing arguments…"}
+"""The words of the states in a card. `STATE_WORDS` are those that one types into a search."""
 _CALLED = ShownState("called", "Called")
-_PENDING = ShownState("input-streaming", "Writing arguments…")
+_PENDING = ShownState("input-streaming", CARD_WORDS[State.INPUT_STREAMING])
 _QUEUED = ShownState("queued", STATE_WORDS[State.INPUT_AVAILABLE])
 _RUNNING = ShownState("running", "Running")
 _SHOWN: Mapping[tuple[State, str | None], ShownState] = {

@@ -43,8 +43,8 @@ class Envelopes:
     """Reads envelopes: `take` each, then `close`.
 
     A text block ends with ``provider-completed``, which repeats its text, perhaps with other blanks between the words;
-    what was not streamed of it is added. What the model says after it, or calls after a result, begins a step. A call is
-    emitted once, even if several envelopes name it. `close` emits
+    what was not streamed of it is added. What the model says after it, or calls after a result, begins a step. A
+    call is emitted once, even if several envelopes name it. `close` emits
     ``finish`` with the last reason and the summed ``usage``: ``inputTokens``, ``outputTokens``, ``totalTokens``.
     """
 
@@ -315,9 +315,9 @@ def _is_count(value: Any) -> bool:
 PROVIDER_WIRE = Wire(
     name="provider",
     losses=(
-        "No reasoning, sources, files, data, facts of steps, nested runs, approvals, titles, logs, status or metadata but the "
-        "usage; a call's input only when it is complete, and its end as a result or an error; a stop ends like any "
-        "reply; several messages of the assistant become one, and those of others are left out."
+        "No reasoning, sources, files, data, facts of steps, nested runs, approvals, titles, logs, status or metadata "
+        "but the usage; a call's input only when it is complete, and its end as a result or an error; a stop ends "
+        "like any reply; several messages of the assistant become one, and those of others are left out."
     ),
     decoder=EnvelopeDecoder,
     encoder=lambda options: EnvelopeEncoder(options.numbered),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -97,10 +98,14 @@ def run_agents(provider: TracerProvider) -> None:
     expert = Agent(FunctionModel(answer), instructions="Know it.", name="expert", capabilities=instrumented)
     asker = Agent(FunctionModel(answer), system_prompt="Be brief.", name="asker", capabilities=instrumented)
 
+    is_told = threading.Event()
+
     @expert.tool_plain
     def weather(city: str) -> dict[str, Any]:
         if city == "Rome":
+            is_told.wait(10)  # an error cancels the calls that still run
             raise ValueError("no such city")
+        is_told.set()
         return {"city": city, "rain": True}
 
     @asker.tool_plain(name="expert")

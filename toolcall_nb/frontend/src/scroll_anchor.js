@@ -44,7 +44,7 @@ export class ReaderPlace {
     const { top, bottom } = this.view.getBoundingClientRect();
     this.isAtEnd = !area || bottom <= area.bottom + 1; // heights are not whole numbers
     if (area && this.isAtEnd && bottom > area.top && this.isLaidOut) this.isFollowing = true;
-    this.view.classList.toggle("tc-still", area !== null && bottom <= area.top); // below it, each step of an animation would be seen
+    this.view.classList.toggle("tc-still", area !== null && top < area.top && !this.isFollowing); // what is above the place changes at once
     const rows = area && top < area.top ? (bottom <= area.top ? [this.view] : rowsAt(this.root, area.top)) : [];
     this.marks = rows.map((element) => ({ element, ...edgesOf(element) }));
   }

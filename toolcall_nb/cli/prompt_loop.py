@@ -1,4 +1,4 @@
-"""A chat in the terminal: `ShownTurns` shows its turns, `Conversation` asks for prompts and commands until Ctrl+D."""
+"""A chat in the terminal: `ShownTurns` shows its turns, `PromptLoop` asks for prompts and commands until Ctrl+D."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ShownTurns:
             self._show(event)
 
 
-class Conversation:
+class PromptLoop:
     """A chat whose prompts and commands are typed."""
 
     def __init__(self, chat: Chat, turns: ShownTurns) -> None:
