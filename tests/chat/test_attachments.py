@@ -203,6 +203,15 @@ def test_a_cell_whose_attachment_is_missing_asks_nothing(shell: Any, capsys: pyt
     assert "chat" not in shell.user_ns
 
 
+def test_a_file_keeps_its_name(tmp_path: Path) -> None:
+    for name, content in (("view.png", png()), ("a paper.pdf", b"%PDF-1.7 ..."), ("notes.txt", b"text")):
+        (path := tmp_path / name).write_bytes(content)
+        [file] = attached_files(path)
+        assert file.filename == name
+        assert attached_files(FilePart(file.url, file.media_type, filename=name)) == [file]
+    assert attached_files(b"text")[0].filename is None
+
+
 def test_half_a_character_in_the_name_of_a_file_does_not_stop_a_turn(tmp_path: Path) -> None:
     path = tmp_path / os.fsdecode(b"n\xff.txt")
     path.write_text("content")

@@ -88,7 +88,7 @@ OUTPUT_NOTES = _merged(
         "cassette": (
             none("A cassette records what a model says.", "repeated", "injected"),
             other("waiting", "Each question is answered before the turn ends.", "approval"),
-            gap("The chat does not keep it yet.", "picture of an error", "question", "edited", "file name"),
+            none("The chat asks anew in a replay. What an agent asks is among its events.", "question"),
         ),
         "OpenAI": (
             _REQUEST,
@@ -268,7 +268,7 @@ SOURCE_NOTES = _merged(
             _some_tokens("Only tokens read from the cache are counted."),
         ),
         "OpenInference spans": (none("The conventions have no attribute for it.", "response id", "reasoning"),),
-        "function": (gap("The chat does not keep it yet.", "picture of an error", "question", "file name"),),
+        "function": (none("It is the chat that asks: by its mode, without a title and a reason.", "question"),),
         "pydantic-ai agent": (_QUESTION,),
         "OpenAI agent": (
             _QUESTION,
@@ -283,7 +283,7 @@ SOURCE_NOTES = _merged(
 PAIR_GAPS = frozenset(
     {
         *((output, "AG-UI snapshot stream") for output in ("cassette", "spans")),
-        ("spans", "pydantic-ai agent"),  # the edited arguments of a call that the agent runs
+        *((output, "pydantic-ai agent") for output in ("cassette", "spans")),  # edited arguments of a call that it runs
     }
 )
 """The pairs of an output and a source of which less comes out than both promise."""

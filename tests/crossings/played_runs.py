@@ -119,7 +119,7 @@ def tools_of(transcript: Transcript) -> list[Tool]:
             call = told[name, str({key: value for key, value in (("at", at), ("to", to)) if value})]
             pieces = [_python_value(piece) for piece in call.contents or ()]
             if call.error is not None:
-                raise ToolFailed(call.error, output=pieces[1] if pieces else None)
+                raise ToolFailed(call.error, contents=pieces)
             return pieces or call.output
 
         run.__name__, run.__doc__ = name, f"Does {name}."

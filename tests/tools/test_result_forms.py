@@ -98,6 +98,15 @@ def test_a_failure_may_have_pictures() -> None:
     assert (outcome.error, outcome.contents) == ("it broke", [RED])
 
 
+@pytest.mark.parametrize("output", [Picture(b"red"), [Picture(b"red")]])
+def test_pictures_that_a_failed_tool_had_made_stand_behind_its_text(output: Any) -> None:
+    def look() -> None:
+        raise ToolFailed("it broke", output=output)
+
+    outcome = Tool.from_function(look).run({})
+    assert (outcome.error, outcome.contents) == ("it broke", [text_piece("it broke"), RED])
+
+
 def test_a_drawing_is_a_file_too() -> None:
     class Drawing:
         def _repr_svg_(self) -> str:

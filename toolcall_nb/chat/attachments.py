@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote_to_bytes
 
+from msgspec.structs import replace
+
 from toolcall_nb.core.addresses import split_url
 from toolcall_nb.core.events import File
 from toolcall_nb.core.files import check_regular, open_regular
@@ -60,7 +62,7 @@ def _file(thing: Any) -> File:
         case File():
             return _data_url(thing)
         case FilePart():
-            return _data_url(File(thing.url, thing.media_type))
+            return _data_url(File(thing.url, thing.media_type, filename=thing.filename))
         case str() if thing[:5].lower() == "data:":
             return _data_url(File(thing, thing[5:].partition(",")[0].partition(";")[0] or "text/plain"))
         case str() if thing.startswith(("http://", "https://")):
@@ -109,7 +111,7 @@ def _path(path: Path) -> File:
         ) from None
     except OSError as error:
         raise UsageError(f"The file {str(path)!r} cannot be read: {error.strerror}.") from None
-    return _data(data, str(path), _type_of_name(path.name), path.name)
+    return replace(_data(data, str(path), _type_of_name(path.name), path.name), filename=well_formed(path.name))
 
 
 def _data(data: bytes, label: str, media_type: str | None = None, name: str = "") -> File:

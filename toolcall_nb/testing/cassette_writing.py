@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import dropwhile, groupby
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,7 @@ class CassetteWriter:
         for call, now in zip(written, sent, strict=False):
             if now.is_final and not call.is_final:
                 events = call_events(replace(now, id=call.id, log=""))
-                self._add(*(event for event in events if not isinstance(event, _INPUT)))
+                self._add(*dropwhile(lambda event: isinstance(event, _INPUT), events))  # an edited input is kept
             elif now.approval is not None and call.approval is not None and call.approval.approved is None:
                 if now.original_input is not MISSING:
                     self._add(ev.ToolInputAvailable(call.id, call.name, now.input))

@@ -195,6 +195,8 @@ def _failure(error: BaseException) -> Outcome:
         error.__traceback__ = own_frames(error.__traceback__)
         if not isinstance(error, ToolFailed):
             return replace(failure, traceback=traceback_text(error))
-        return replace(failure, output=to_json_value(error.output), contents=contents_of(error.contents))
+        until = error.output if isinstance(error.output, list | tuple) else [error.output]
+        contents = contents_of(error.contents) or result_contents([failure.error, *until])
+        return replace(failure, output=to_json_value(error.output), contents=contents)
     except Exception:  # an exception may fail in any of its own methods
         return failure
