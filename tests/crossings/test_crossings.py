@@ -9,6 +9,7 @@ about a fact that is kept.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -53,10 +54,13 @@ def crossed(output: str) -> dict[tuple[str, Transcript], Crossed]:
     return dict(zip(runs, OUTPUTS[output].cross([*runs]), strict=True))
 
 
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
+
+
 def text_of(thing: Crossed) -> str:
-    """The text that came out; of a transcript that was read back, the JSON of its events."""
+    """The text that came out, without a style sheet; of a transcript that was read back, the JSON of its events."""
     if isinstance(thing, str):
-        return thing
+        return _STYLE.sub("", thing)
     lines = (json.dumps(to_dict(event), ensure_ascii=False) for event in thing.events())
     return "\n".join([*lines, *(diagnostic.message for diagnostic in thing.diagnostics)])
 

@@ -29,7 +29,7 @@ from toolcall_nb.core.transcript import State, ToolCall
 from toolcall_nb.models.base import model_member
 from toolcall_nb.sources.reply import Reply
 from toolcall_nb.threads.interrupts import check_stop, run_to_end
-from toolcall_nb.tools import Job
+from toolcall_nb.tools import Job, Outcome
 from toolcall_nb.tools.answer_tool import ANSWER_TOOL
 from toolcall_nb.tools.execution.parallel import MAX_THREADS, RunningJobs
 from toolcall_nb.tools.execution.workers import POLL_SECONDS
@@ -145,6 +145,8 @@ class EarlyCalls:
         yield from self._runner.pending()
         while self._running is not None and (update := self._running.next_update(seconds)) is not None:
             job, progress = update
+            if isinstance(progress, Outcome) and isinstance(progress.exception, KeyboardInterrupt):
+                raise KeyboardInterrupt  # raised by the tool, it ends the turn as in the turn's own thread
             yield from self._runner.update_events(self._jobs[job], progress)
             yield from self._advance()
             seconds = 0.0

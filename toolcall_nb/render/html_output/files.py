@@ -25,7 +25,11 @@ def file_html(part: FilePart, hosts: frozenset[str]) -> str:
     if picture is None and part.media_type.lower().startswith("image/"):
         picture = allowed_source(part.url, hosts)
     if picture is not None:
-        return f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {escape(part.media_type)}"></p>'
+        name = f"{escape(words.name)}, " if words.name else ""
+        title = f' title="{escape(words.name)}"' if words.name else ""
+        return (
+            f'<p class="tc-file"><img src="{picture}" alt="{words.label}, {name}{escape(part.media_type)}"{title}></p>'
+        )
     details = escape(words.about)
     if words.kind is None:
         return f'<p class="tc-file">{words.label}: {link_html(part.url, part.url[:_ADDRESS])} ({details})</p>'
