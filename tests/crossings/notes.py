@@ -77,7 +77,7 @@ _IN_TABLES = (
         *("steps", "parallel calls", *_OF_STEPS, "reasoning", "nested text", "agent", "pictures", "approval"),
         *("picture of an error", "question", "edited", *_CITED, "file", "file name", "provider's part"),
     ),
-    gap("The model of a step is not in the table yet.", "model"),
+    other("model of a step", "The model that answered last; the table `steps` has each.", "m-large"),
     other("waiting", "As the state of the run.", "waiting"),
     other("denied", "As the state of the call.", "output-denied"),
     other("repeated", "As the number of such messages.", "repeated=2"),

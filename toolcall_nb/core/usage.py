@@ -92,8 +92,12 @@ def read_usage(messages: Iterable[Message]) -> UsageSummary:
 
 def answering_model(messages: Sequence[Message]) -> str:
     """Returns the model that answered last, as its provider calls it; empty if no message names one."""
-    models = (message.metadata.get("model") for message in reversed(messages))
-    return next((model for model in models if isinstance(model, str) and model), "")
+    for message in reversed(messages):
+        in_steps = (start.model for start in reversed(message.step_starts) if start.parent is None)
+        for model in (message.metadata.get("model"), *in_steps):
+            if isinstance(model, str) and model:
+                return model
+    return ""
 
 
 def read_requests(source: Message | Object) -> list[RequestUsage]:

@@ -26,7 +26,7 @@ from toolcall_nb.core.json_text import json_text, read_json
 from toolcall_nb.core.steps import steps_by_run
 from toolcall_nb.core.text import well_formed
 from toolcall_nb.core.transcript import Message, Transcript
-from toolcall_nb.core.usage import read_cost, read_token_counts, read_usage
+from toolcall_nb.core.usage import answering_model, read_cost, read_token_counts, read_usage
 from toolcall_nb.errors import MissingPackageError, UsageError
 from toolcall_nb.redaction.registered_secrets import saved_value
 from toolcall_nb.runs.formats.base import RecordedRun
@@ -163,11 +163,10 @@ def _add_rows(rows: dict[str, list[dict[str, Any]]], number: int, entry: RunEntr
         texts = {name: None if row[name] is None else json_text(row[name]) for name in ("arguments", "result")}
         rows["calls"].append({"run": number, **row, **texts})
     for turn, message in enumerate(messages):
-        model = message.metadata.get("model")
         rows["messages"].append(
             {
                 **{"run": number, "turn": turn, "role": message.role, "text": message.text},
-                **{"model": model if isinstance(model, str) else None, "finish_reason": message.finish_reason},
+                **{"model": answering_model([message]) or None, "finish_reason": message.finish_reason},
                 **{"repeated": bool(message.repeated), "injected": message.injected},
                 **token_columns(read_usage([message]).usage),
             }
