@@ -218,7 +218,7 @@ _OF_REPLIES: Mapping[str, Sequence[Cells]] = {
         none("Cached and reasoning tokens are not counted.", "cached tokens"),
     ),
 }
-_PICTURES = gap("They are not read yet.", "pictures")
+_PICTURES = other("pictures", "They stay in the value of the result, as the tool of the AI SDK gave them.", "image/png")
 
 SOURCE_NOTES = _merged(
     {
@@ -241,9 +241,8 @@ SOURCE_NOTES = _merged(
         "AI SDK 7 stream": (none("A stream has no ids of replies.", "response id"), _PICTURES, _QUESTION),
         "AG-UI stream": (
             none("A run has no ids of replies.", "response id"),
-            gap("It is not read yet.", "cached tokens", "nested calls"),
+            other("nested calls", "A result says nothing of an error, so the text of the error is the result.", "dig"),
         ),
-        "AG-UI snapshot stream": (gap("It is not read yet.", "reused id", "file name"),),
         "envelopes stream": (
             none("Envelopes have no field for it.", "model", "response id", "cached tokens", "reasoning"),
         ),

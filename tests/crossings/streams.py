@@ -146,7 +146,8 @@ def ag_ui_events(transcript: Transcript) -> list[Item]:
     if interrupts:
         end["outcome"] = {"type": "interrupt", "interrupts": interrupts}
     if usage := next((step.usage for step in message.steps if step.usage), None):
-        end["usage"] = [{"model": message.steps[0].model, **usage}]
+        counts = {{"cacheWriteTokens": "cacheWriteInputTokens"}.get(name, name): count for name, count in usage.items()}
+        end["usage"] = [{"model": message.steps[0].model, **counts}]
     return [*events, end]
 
 

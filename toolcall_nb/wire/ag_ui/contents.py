@@ -31,12 +31,15 @@ def read_media(part: Mapping[str, Any]) -> ev.File | None:
     """
     source = object_or_empty(part.get("source")) or part
     media_type = str(source.get("mimeType") or f"{part.get('type')}/*")
+    name = object_or_empty(part.get("metadata")).get("filename")
+    filename = name if isinstance(name, str) and name else None
     if isinstance(url := source.get("url"), str):
-        return ev.File(url, media_type)
+        return ev.File(url, media_type, filename=filename)
     value = source.get("value", source.get("data"))
     if not isinstance(value, str) or source.get("type") == "file":
         return None
-    return ev.File(value if source.get("type") == "url" else f"data:{media_type};base64,{value}", media_type)
+    url = value if source.get("type") == "url" else f"data:{media_type};base64,{value}"
+    return ev.File(url, media_type, filename=filename)
 
 
 def result_event(event: Mapping[str, Any], call_id: str) -> Event:

@@ -124,7 +124,7 @@ def _call(call: Mapping[str, Any], emitted: EmittedIds, ids: dict[str, str], par
     name, arguments = function.get("name"), function.get("arguments")
     if not isinstance(native, str) or not isinstance(name, str):
         yield ev.Diagnostic(f"A snapshot has a tool call without id or name: {call!r:.200}.", ev.LEFT_OUT)
-    elif native not in emitted.calls:
+    elif native in ids or native not in emitted.calls:  # an id that these messages use again is another call's
         emitted.calls.add(native)
         extension_fields = extension_of(call)
         ids[native] = original_id if isinstance(original_id := extension_fields.get("toolCallId"), str) else native
