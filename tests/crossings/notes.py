@@ -177,7 +177,9 @@ OUTPUT_NOTES = _merged(
                 *("steps", "parallel calls", *_OF_STEPS, "model", "agent", "pictures", "picture of an error", "file"),
             ),
             _KIND,
-            gap("It is not compared yet.", "question"),
+            other(
+                "question", "All of it; of a schema, its beginning.", "Launch now?", "mission guard", "no-launch-rule"
+            ),
             other("nested calls", "The call; a difference of errors is a row.", "dig"),
             other("reused id", "The call.", "look"),
         ),
@@ -247,7 +249,6 @@ SOURCE_NOTES = _merged(
             none("Envelopes have no field for it.", "model", "response id", "cached tokens", "reasoning"),
         ),
         "stages stream": (other("parallel calls", "The calls; a log has no texts.", "north", "south"),),
-        "callout dialect": (gap("The call gets an id of its own, and the one that was written is lost.", "reused id"),),
         "signature dialect": (
             other("steps", "A text says that the call was executed.", "Executed look"),
             other("parallel calls", "A text says that the calls were executed.", "Executed look"),

@@ -15,6 +15,7 @@ from typing import Any
 
 from toolcall_nb.core.comparison import ASPECTS, Aspect, FieldChange, is_other_time
 from toolcall_nb.core.events import MISSING, Json
+from toolcall_nb.core.parts import QUESTION_FIELDS
 from toolcall_nb.core.transcript import Message, ReasoningPart, TextPart, ToolCall, Transcript
 from toolcall_nb.render.value_lines import Bounds, draw_value, format_count
 from toolcall_nb.runs.run_items import TIME_OF_DAY, VOLATILE, RunItem, compared_fields
@@ -126,7 +127,9 @@ def _approval(call: ToolCall) -> dict[str, Any]:
     approval = call.approval
     if approval is None:
         return {}
-    return {"approved": approval.approved, "reason": approval.reason, "is_automatic": approval.is_automatic}
+    answer = {"approved": approval.approved, "reason": approval.reason, "is_automatic": approval.is_automatic}
+    question = {name: getattr(approval, name) for name in QUESTION_FIELDS if name != "signature"}
+    return answer | {name: value for name, value in question.items() if value is not None}
 
 
 def _approval_ids(call: ToolCall) -> list[Any]:

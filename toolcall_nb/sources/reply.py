@@ -295,7 +295,8 @@ class Reply:
     def _renamed(self, call_id: str, events: Sequence[Any]) -> list[Event]:
         """Returns the events of the beginning of a call with its id, and with the provider's where that is another."""
         raw = events[-1].tool_call_id
-        if raw in (call_id, "") or self._dialect != "native":
+        is_made = self._dialect != "native" and raw.startswith("tool-call-")  # by the detector: the text has no id
+        if raw in (call_id, "") or is_made:
             return _with_id(call_id, events)
         return [
             replace(event, tool_call_id=call_id, provider_id=event.provider_id or raw)
