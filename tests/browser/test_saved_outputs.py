@@ -42,7 +42,9 @@ def test_a_finished_run_is_one_static_output_in_the_file_and_no_widget(lab: Lab)
         assert "Paragraph 11" in form
 
 
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+@pytest.mark.parametrize(
+    "trusted", [pytest.param(True, id="trusted", marks=pytest.mark.thorough), pytest.param(False, id="untrusted")]
+)
 def test_the_reopened_notebook_is_readable_without_its_kernel(lab: Lab, trusted: bool) -> None:
     notebook = finished(lab)
     notebook.page.close()
