@@ -119,7 +119,10 @@ def test_a_long_message_is_split_into_groups_and_is_as_high_as_its_static_form(p
     assert page.evaluate(_HEIGHTS) == live
 
 
-@pytest.mark.parametrize(("together", "at_once"), [(47, 1), (30, 7), (200, 5)])
+@pytest.mark.parametrize(
+    ("together", "at_once"),
+    [(30, 7), *(pytest.param(*sizes, marks=pytest.mark.thorough) for sizes in ((47, 1), (200, 5)))],
+)
 def test_a_page_opened_late_splits_a_long_run_into_the_same_groups_as_one_that_saw_it_all(
     page: Page, together: int, at_once: int
 ) -> None:

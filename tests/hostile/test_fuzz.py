@@ -113,7 +113,7 @@ FAULTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 """For each target, a function of the package and its faulty replacement."""
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @every_target
 def test_each_target_finds_a_planted_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place, fault = FAULTS[name]
