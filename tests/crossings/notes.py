@@ -130,7 +130,7 @@ OUTPUT_NOTES = _merged(
                 *("file", "file name", "provider's part"),
             ),
             none("A nested run is not the assistant's answer.", "nested text"),
-            other("edited", "The arguments of the model: a call is sent before a person is asked.", "mars"),
+            gap("The arguments of the model are sent, also of a run that is over.", "edited"),
             other("nested calls", "The call around it, and its result.", "ask_expert"),
             other("reused id", _UNIQUE, "look:0-"),
             other("denied", "An error that says that it was denied.", "denied"),

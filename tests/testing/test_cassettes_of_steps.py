@@ -69,6 +69,24 @@ class Agent:
         yield ev.Finish(finish_reason="tool-calls")
 
 
+QUESTION: dict[str, Any] = {
+    **{"title": "Look now?", "message": "It costs money.", "asked_by": "planner", "rule": "look*"},
+    **{"response_schema": {"type": "boolean"}, "expires_at": "2031-01-02T03:04:05Z"},
+}
+
+
+class Asker(Agent):
+    """An agent that asks before it looks."""
+
+    def stream(self, messages: Sequence[Message], tools: Sequence[Tool]) -> Iterator[Event]:
+        if messages[-1].role == "assistant":
+            yield from [*text("Done."), ev.Finish(finish_reason="stop")]
+            return
+        yield ev.ToolInputAvailable("look:0", "look", {"n": 1})
+        yield ev.ToolApprovalRequest("asked", "look:0", **QUESTION)
+        yield ev.Finish(finish_reason="tool-calls")
+
+
 ANSWERS: dict[str, Any] = {
     "unasked": None,
     "allowed": lambda request: Decision(True),
@@ -99,6 +117,19 @@ def test_a_replay_has_the_same_steps_and_facts(
     with cassette(path) as tape:
         assert run(tape, answer).transcript == recorded.transcript
     assert [step.response_id for step in recorded.transcript[1].steps][:1] == ["r-1"]
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_a_replay_asks_what_the_agent_has_asked(tmp_path: Path, answer: str) -> None:
+    path = tmp_path / "asked.jsonl"
+    with cassette(path, model=Asker(), record="all") as tape:
+        recorded = run(tape, answer)
+    with cassette(path) as tape:
+        replayed = run(tape, answer)
+    assert replayed.transcript == recorded.transcript
+    approval = next(iter(replayed.transcript.calls.values())).approval
+    assert approval is not None
+    assert {name: getattr(approval, name) for name in QUESTION} == QUESTION
 
 
 @pytest.mark.parametrize(("kind", "answer"), [*product([Model, Agent], ANSWERS)])

@@ -291,8 +291,8 @@ class StepReader:
         text = step.model_output
         if isinstance(text, str) and not self._has_text:
             events += self._message.text(text, (self._step, "text"))
-        asked = getattr(getattr(step, "model_output_message", None), "tool_calls", None) or ()
-        calls = [ToolCall(call.function.name, call.function.arguments, call.id) for call in asked]
+        written_calls = getattr(getattr(step, "model_output_message", None), "tool_calls", None) or ()
+        calls = [ToolCall(call.function.name, call.function.arguments, call.id) for call in written_calls]
         for call in step.tool_calls or calls:  # a step that failed has them only in the model's message
             events += self._call(call) if call.id not in self._running else []
         for own_id in self._open:

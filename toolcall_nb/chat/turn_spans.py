@@ -116,10 +116,10 @@ class TurnSpan(TurnTrace):
                 inner = [times.get(each.provider_id or each.id, (began, ended)) for each in step.calls]
                 if is_agent:
                     reason = _FINISH_REASONS.get(step.finish_reason, step.finish_reason)
-                    about = {**_step_attributes(step_end(step.start)), "gen_ai.response.finish_reasons": [reason]}
+                    attributes = {**_step_attributes(step_end(step.start)), "gen_ai.response.finish_reasons": [reason]}
                     content = {"gen_ai.output.messages": ((Message("assistant", step.parts),), reason)}
                     until = min((first for first, _ in inner), default=ended)
-                    self._add_span("chat", step.model or "", inside, began, until, about, content)
+                    self._add_span("chat", step.model or "", inside, began, until, attributes, content)
                 began = max((last for _, last in inner), default=began)
                 calls += [(each, inside) for each in step.calls]
 
@@ -141,8 +141,8 @@ class TurnSpan(TurnTrace):
         error: str | None = None,
     ) -> contexts.Context:
         """Makes a span that has ended, and returns the context inside of it."""
-        about = {"gen_ai.operation.name": operation, **attributes}
-        span = self._tracer.start_span(f"{operation} {name}".strip(), context, attributes=about, start_time=began)
+        title, named = f"{operation} {name}".strip(), {"gen_ai.operation.name": operation, **attributes}
+        span = self._tracer.start_span(title, context, attributes=named, start_time=began)
         if content:
             _add_content(span, lambda: content)
         if error is not None:

@@ -165,8 +165,8 @@ def _normal_starts(
     return kept
 
 
-def _at(start: StepStart, place: int) -> StepStart:
-    return start if start.at == place else replace(start, at=place)
+def _at(start: StepStart, number: int) -> StepStart:
+    return start if start.at == number else replace(start, at=number)
 
 
 def _evident_places(parts: Iterable[Part]) -> Iterator[int]:

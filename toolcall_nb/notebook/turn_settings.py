@@ -58,5 +58,5 @@ def read_defaults(section: Mapping[str, Any]) -> Defaults:
     try:
         return msgspec.convert(dict(section), Defaults)
     except msgspec.ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$.")
-        raise UsageError(f"c.Toolchat.{place.rstrip('`')} in ipython_config.py cannot be used: {problem}.") from None
+        problem, _, setting = str(error).partition(" - at `$.")
+        raise UsageError(f"c.Toolchat.{setting.rstrip('`')} in ipython_config.py cannot be used: {problem}.") from None

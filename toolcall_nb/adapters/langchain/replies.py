@@ -141,10 +141,10 @@ class Replies:
 
     def close(self) -> list[Event]:
         """Returns the closing events. Of a single reply without an agent, model and tokens are said of the message."""
-        known = self._known.get(self._count, {})
-        if self._count > 1 or known.get("agent") is not None:
+        reply_facts = self._known.get(self._count, {})
+        if self._count > 1 or reply_facts.get("agent") is not None:
             return [*self._end_step(), *self.message.close()]
-        self.message.describe(response_id=known.get("response_id"))
+        self.message.describe(response_id=reply_facts.get("response_id"))
         return self.message.close()
 
     def _end_step(self) -> list[Event]:

@@ -76,10 +76,9 @@ class Look(NamedTuple):
 def is_open(call: ToolCall, look: Look, is_rich: bool = False, was_long: bool = False) -> bool:
     """Whether the card is open: as the user chose, else as the transcript says of a finished call.
 
-    Else it is open if the call asks, has failed or has no result, and if it has a picture or a table
-    (``is_rich``) or is the typed answer.
-    While the call goes on, it is closed unless its arguments were long as they were written (``was_long``): most calls
-    end at once. The front end opens the cards of those that take longer.
+    Else it is open if the call asks, has failed or has no result, and if it has a picture or a table (``is_rich``) or
+    is the typed answer. While the call goes on, it is closed unless its arguments were long as they were written
+    (``was_long``): most calls end at once. The front end opens the cards of those that take longer.
     """
     wish = look.opened.get(call.id)
     if wish is None and call.is_final:

@@ -46,11 +46,11 @@ def snapshot_events(messages: Any, emitted: EmittedIds) -> Iterator[Event]:
         if wanted is not None or role is not None:
             yield ev.Start(role=wanted, message_id=message_id if wanted else None)
         role = wanted
-        place = (_parent(message), message.get("role"))
-        begins = place[1] == "reasoning" or (place[1] == "assistant" and before != (place[0], "reasoning"))
+        parent, sender = _parent(message), message.get("role")
+        begins = sender == "reasoning" or (sender == "assistant" and before != (parent, "reasoning"))
         if begins and not _continues(message):
-            yield ev.StartStep(parent=place[0])
-        before = place
+            yield ev.StartStep(parent=parent)
+        before = parent, sender
         yield from _message(message, message_id, emitted, ids)
         emitted.messages.add(message_id)
         if wanted is not None:
@@ -91,8 +91,8 @@ def _message(message: Mapping[str, Any], message_id: str, emitted: EmittedIds, i
             yield ev.Diagnostic(f"A snapshot has a message of no known role: {message!r:.200}.", ev.LEFT_OUT)
 
 
-def _but_names(about: Mapping[str, Any]) -> Object:
-    return {name: value for name, value in about.items() if name not in _NAMES}
+def _but_names(fields: Mapping[str, Any]) -> Object:
+    return {name: value for name, value in fields.items() if name not in _NAMES}
 
 
 _NAMES = ("type", "id", "toolCallId", "toolName", *CONTINUES)

@@ -125,17 +125,20 @@ TOKENS: Mapping[str, tuple[str, ...]] = {
 _SPREAD = ("llm.input_messages", "llm.output_messages", "llm.tools", "llm.request.functions")
 CONTENT = frozenset(
     {
-        *(*TOOL_NAMES, *CALL_IDS, *TOOL_INPUTS, *TOOL_OUTPUTS, *INPUTS, *OUTPUTS, *SYSTEM_PROMPTS, *RUN_INPUTS),
+        *(
+            *TOOL_NAMES,
+            *CALL_IDS,
+            *TOOL_INPUTS,
+            *ORIGINAL_INPUTS,
+            *TOOL_OUTPUTS,
+            *INPUTS,
+            *OUTPUTS,
+            *SYSTEM_PROMPTS,
+            *RUN_INPUTS,
+        ),
         *(*RUN_OUTPUTS, *MODELS, *FINISH_REASONS, *COSTS, *ERRORS, *KIND_ATTRIBUTES, *_SPREAD, *TOOL_DEFINITIONS),
         *(name for names in TOKENS.values() for name in names),
-        *(
-            *ORIGINAL_INPUTS,
-            "events",
-            "raw_input",
-            "ai.response.text",
-            "ai.response.toolCalls",
-            "ai.response.reasoning",
-        ),
+        *("events", "raw_input", "ai.response.text", "ai.response.toolCalls", "ai.response.reasoning"),
         *("ai.response.object", "logfire.json_schema", "gen_ai.usage.raw", "usage", "name", "mcp_data"),
         *(f"langfuse.observation.{what}" for what in ("usage_details", "cost_details", "level", "status_message")),
         *("input.mime_type", "output.mime_type", "tool.parameters", "exception.type", "exception.stacktrace"),
