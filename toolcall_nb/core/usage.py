@@ -93,10 +93,12 @@ def read_usage(messages: Iterable[Message]) -> UsageSummary:
 def answering_model(messages: Sequence[Message]) -> str:
     """Returns the model that answered last, as its provider calls it; empty if no message names one."""
     for message in reversed(messages):
-        in_steps = (start.model for start in reversed(message.step_starts) if start.parent is None)
-        for model in (message.metadata.get("model"), *in_steps):
-            if isinstance(model, str) and model:
-                return model
+        model = message.metadata.get("model")
+        if isinstance(model, str) and model:
+            return model
+        for start in reversed(message.step_starts):
+            if start.parent is None and start.model:
+                return start.model
     return ""
 
 
